@@ -1,0 +1,42 @@
+# One command a need: `make demo` shows Duly at work, `make test` proves it, `make check` reads the code.
+# Every target sets up what it needs by itself; python3 (3.11 or newer, with venv) is all it asks for.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: help demo test check bench lock clean
+.DEFAULT_GOAL := help
+
+help:            ## say what each target does
+	@sed -n 's/^\([a-z]*\): .*## /  make \1\t/p' $(MAKEFILE_LIST)
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "duly needs Python 3.11 or newer: $$($(PYTHON) --version) found; try make PYTHON=python3.12" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	@UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@touch $@
+
+demo: $(READY)   ## real commands at their times, for a minute
+	@$(BIN)/duly demo
+
+test: $(READY) check  ## every check and every test
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 4 --dist loadgroup
+
+check: $(READY)  ## types, style, floors of the house
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/lint-imports
+
+bench: $(READY)  ## the figures of bench/, as ratios within one run
+	@$(BIN)/python -m bench
+
+lock: $(READY)   ## resolve the dependencies anew
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --group dev --generate-hashes --no-header --no-annotate --output-file requirements.lock pyproject.toml
+
+clean:           ## remove what the targets made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,1 @@
+"""The pure core: values and a moment in, decisions out."""

@@ -1,0 +1,76 @@
+"""What can go wrong, as exceptions with plain values.
+
+DulyError
+├── Invalid        the words or fields a person gave mean nothing; carries what to write instead
+├── Refused        an ask that was understood and is not granted; carries the refusal's reason
+├── StoreAway      no store can be reached or used at the address given
+├── StoreBusy      another process holds the store's write lock for longer than we wait
+└── StoreNewer     the store is for newer versions of Duly only
+
+A *no* inside the house is a value (`duly.core.reasons.Refusal`); these are for the roads between a person
+and the house, and for what is broken.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+NOTHING: Mapping[str, object] = MappingProxyType({})
+
+
+class DulyError(Exception):
+    """Every error that Duly raises on purpose: a reason of the closed set, a sentence, the figures."""
+
+    reason = "invalid"
+
+    def __init__(self, message: str, *, details: Mapping[str, object] = NOTHING, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = details
+        self.hint = hint
+
+
+class Invalid(DulyError, ValueError):
+    """Input that cannot be read; `field` names it, `text` and `at` (0-based) let a caret be drawn under it."""
+
+    reason = "invalid"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        field: str | None = None,
+        text: str | None = None,
+        at: int | None = None,
+        hint: str | None = None,
+        details: Mapping[str, object] = NOTHING,
+    ) -> None:
+        super().__init__(message, details=details, hint=hint)
+        self.field = field
+        self.text = text
+        self.at = at
+
+
+class Refused(DulyError):
+    """An ask that is not granted, for a reason of the closed set (`duly.core.reasons`)."""
+
+    def __init__(
+        self, reason: str, message: str, *, details: Mapping[str, object] = NOTHING, hint: str | None = None
+    ) -> None:
+        super().__init__(message, details=details, hint=hint)
+        self.reason = reason
+
+
+class StoreAway(DulyError):
+    """The store cannot be reached or used; nothing was changed."""
+
+    reason = "store_away"
+
+
+class StoreBusy(StoreAway):
+    """Another process held the store's write lock for longer than this one was ready to wait."""
+
+
+class StoreNewer(DulyError):
+    """The store may only be used by newer versions of Duly; nothing was changed."""
+
+    reason = "store_newer"

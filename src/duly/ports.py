@@ -1,0 +1,74 @@
+"""What a runner is to the house: it gets an assignment, it gives back an outcome, it knows nothing else.
+
+A runner is made for one attempt by a factory found in the registry (entry point group `duly.runners`). It knows
+no store, no lease and no other runner.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Literal, Protocol
+
+from duly.core.reasons import Refusal
+
+How = Literal["term", "kill", "detach"]
+OutcomeWord = Literal["succeeded", "failed", "timed_out", "cancelled", "abandoned"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """One attempt, flat: what to do, where its traces go, and what the work is told about itself."""
+
+    run: str
+    attempt: int
+    fence: int
+    holder: str
+    task: str
+    task_name: str
+    project: str
+    occurrence: str
+    due_at: datetime | None
+    opened_by: str
+    action: Mapping[str, object]
+    input: str | None
+    timeout: timedelta
+    folder: Path
+    """The attempt's folder in the run folder: lock, begun, end, exit and log. The runner makes it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How an attempt ended. `confirmed`: nothing of its work lives. `side_effect`: one was possible."""
+
+    word: OutcomeWord
+    reason: str | None = None
+    error: str | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    confirmed: bool = True
+    side_effect: bool = True
+    log_bytes: int = 0
+    log_cut: int = 0
+    details: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Detached:
+    """`stop("detach")` was obeyed: the work lives on under its keeper, for another holder to adopt."""
+
+
+class Runner(Protocol):
+    """One attempt's performer."""
+
+    def check(self, action: Mapping[str, object]) -> Refusal | None:
+        """Say beforehand why this action cannot run here; spends nothing and starts nothing."""
+
+    def perform(self, assignment: Assignment, checkpoint: Mapping[str, object] | None) -> Outcome | Detached:
+        """Do the work in the caller's thread and return when it has ended; with a checkpoint, attach to it."""
+
+    def stop(self, how: How) -> None:
+        """Ask from any thread for the end (or the letting go) of the work; returns at once; may be repeated."""
+
+
+RunnerFactory = Callable[[], Runner]
