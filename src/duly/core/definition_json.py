@@ -1,0 +1,144 @@
+"""A definition as JSON has it, and back: what the store keeps and the fronts show.
+
+Reading is as strict as for what people write, and loads nothing heavy; what a newer version or another hand left
+that no longer reads comes back as Invalid with the field, for the store to keep as broken.
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import cast
+
+from duly.core import spans, when
+from duly.core.fields import ACTION, BY_PATH, FIELDS, RULES, TRIGGERS_MOST, Field
+from duly.core.reading import read_field, refuse_unknown, shown
+from duly.core.task import Definition, Rules
+from duly.core.triggers import Trigger
+from duly.errors import Invalid
+
+TOP: tuple[str, ...] = tuple(dict.fromkeys(field.place[0] for field in FIELDS))
+RULE_NAMES: tuple[str, ...] = tuple(field.name for field in RULES)
+ACTION_NAMES: tuple[str, ...] = ("kind", *(field.name for field in ACTION))
+ACTION_KINDS: tuple[str, ...] = ("command",)
+PLAIN: tuple[Field, ...] = tuple(
+    field for field in FIELDS if len(field.place) == 1 and field.kind != "triggers" and field.name != "name"
+)
+_UNSET_RULES = Rules()
+
+
+def definition_to_json(definition: Definition) -> dict[str, object]:
+    """Write a definition as the plain dict that `definition_from_json` reads back; of the rules only the own ones."""
+    return {
+        "name": definition.name,
+        "project": definition.project,
+        "description": definition.description,
+        "labels": dict(definition.labels),
+        "enabled": definition.enabled,
+        "triggers": [when.to_json(trigger) for trigger in definition.triggers],
+        "zone": definition.zone,
+        "action": action_to_json(definition.action),
+        "rules": own_rules_to_json(definition),
+    }
+
+
+def own_rules_to_json(definition: Definition) -> dict[str, object]:
+    """Write the rules that the author wrote, in the order of the table."""
+    out: dict[str, object] = {}
+    for field in RULES:
+        value = getattr(definition.rules, field.name)
+        if field.name in definition.own_rules or value != getattr(_UNSET_RULES, field.name):
+            out[field.name] = rule_to_json(value)
+    return out
+
+
+def rule_to_json(value: object) -> object:
+    """Write one rule's value: spans are texts, all else stands for itself."""
+    return spans.write_span(value) if isinstance(value, timedelta) else value
+
+
+def action_to_json(action: Mapping[str, object]) -> dict[str, object]:
+    """Write an action with lists for tuples and dicts for mappings."""
+    out: dict[str, object] = {}
+    for key, value in action.items():
+        if isinstance(value, tuple):
+            out[key] = list(value)
+        elif isinstance(value, Mapping):
+            out[key] = dict(value)
+        else:
+            out[key] = value
+    return out
+
+
+def definition_from_json(stored: Mapping[str, object]) -> Definition:
+    """Read a definition back; raises Invalid, naming the first field that does not hold."""
+    if not isinstance(stored, Mapping):
+        raise Invalid(f"definition: {shown(stored)} is not an object", field="definition")
+    refuse_unknown(stored, TOP, "")
+    if "name" not in stored:
+        raise Invalid("name: it is missing", field="name")
+    rules, own = rules_from_json(stored.get("rules", {}))
+    given = {field.name: read_field(field, stored[field.name]) for field in PLAIN if field.name in stored}
+    return Definition(
+        name=cast(str, read_field(BY_PATH["name"], stored["name"])),
+        triggers=triggers_from_json(stored.get("triggers", [])),
+        action=action_from_json(stored.get("action")),
+        rules=rules,
+        own_rules=own,
+        **given,  # type: ignore[arg-type]
+    )
+
+
+def rules_from_json(stored: object) -> tuple[Rules, frozenset[str]]:
+    """Read the rules and the names of those that were written."""
+    if not isinstance(stored, Mapping):
+        raise Invalid(f"rules: {shown(stored)} is not an object", field="rules")
+    refuse_unknown(stored, RULE_NAMES, "rules")
+    given = {field.name: read_field(field, stored[field.name]) for field in RULES if field.name in stored}
+    return Rules(**given), frozenset(given)  # type: ignore[arg-type]
+
+
+def triggers_from_json(stored: object) -> tuple[Trigger, ...]:
+    """Read the triggers in their stored form, which needs no moment."""
+    if isinstance(stored, str) or not isinstance(stored, list | tuple):
+        raise Invalid(f"triggers: {shown(stored)} is not a list", field="triggers")
+    if len(stored) > TRIGGERS_MOST:
+        raise Invalid(f"triggers: there are {len(stored)}, and {TRIGGERS_MOST} are allowed", field="triggers")
+    triggers = []
+    for at, item in enumerate(stored):
+        path = f"triggers[{at}]"
+        if not isinstance(item, Mapping):
+            raise Invalid(f"{path}: {shown(item)} is not an object", field=path)
+        try:
+            triggers.append(when.from_json(item))
+        except Invalid as bad:
+            raise Invalid(
+                f"{path}: {bad.message}", field=path, text=bad.text, at=bad.at, hint=bad.hint, details=bad.details
+            ) from bad
+    return tuple(triggers)
+
+
+def action_from_json(stored: object) -> Mapping[str, object]:
+    """Read an action: a command by `argv` or by `shell`, with where it works and what it is told."""
+    if not isinstance(stored, Mapping):
+        raise Invalid(
+            "action: what to do is missing", field="action", hint='{"kind": "command", "argv": ["echo", "hello"]}'
+        )
+    kind = stored.get("kind")
+    if kind not in ACTION_KINDS:
+        raise Invalid(
+            f"action.kind: {shown(kind)} is not one of {', '.join(ACTION_KINDS)}",
+            field="action.kind",
+            details={"allowed": list(ACTION_KINDS)},
+        )
+    refuse_unknown(stored, ACTION_NAMES, "action")
+    action: dict[str, object] = {"kind": kind}
+    for field in ACTION:
+        # A stored null is the same as nothing written: shapes show all fields, and what was shown reads back.
+        if stored.get(field.name) is not None:
+            action[field.name] = read_field(field, stored[field.name])
+    if ("argv" in action) == ("shell" in action):
+        both = "argv" in action
+        raise Invalid(
+            "action: argv and shell exclude each other" if both else "action: neither argv nor shell says what to run",
+            field="action.shell" if both else "action.argv",
+        )
+    return action

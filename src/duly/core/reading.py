@@ -1,0 +1,271 @@
+"""The readers of a definition's fields: the only ones, whichever road a definition comes by.
+
+Each gives what the house works with, or raises Invalid with the field, the value and what would be right.
+"""
+
+import unicodedata
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from difflib import get_close_matches
+
+from duly.core import spans
+from duly.core.fields import ARGUMENT_MOST, LABEL_KEY_MOST, LABEL_VALUE_MOST, NAME_MOST, Field, Kind
+from duly.errors import Invalid
+
+SHOWN_MOST = 60
+
+
+def read_field(field: Field, value: object) -> object:
+    """Read one value as JSON has it into what the house works with; raises Invalid naming the field."""
+    try:
+        return _READERS[field.kind](field, value)
+    except Invalid as bad:
+        if bad.field is not None:
+            raise
+        raise Invalid(
+            bad.message, field=field.path, text=bad.text, at=bad.at, hint=bad.hint, details=bad.details
+        ) from bad
+
+
+def read_name(value: object, field: str = "name") -> str:
+    """Read the name of a task or a project: NFC, 1 to 80 characters, none of them a control or a slash."""
+    text = _text(value, field)
+    name = unicodedata.normalize("NFC", text)
+    if not name.strip():
+        raise Invalid(f"{field}: a name has at least one character", field=field, text=text)
+    for at, char in enumerate(text):
+        # Cc are controls (NUL too), Zl and Zp break lines, Cs are halves of what was not valid UTF-8.
+        if unicodedata.category(char) in {"Cc", "Zl", "Zp", "Cs"}:
+            what = f"a control character (U+{ord(char):04X})"
+            raise Invalid(f"{field}: {shown(text)} has {what}, and names have none", field=field, text=text, at=at)
+    if "/" in name:
+        hint = "a slash parts project and name: use --project P and a NAME without it" if field == "name" else None
+        raise Invalid(
+            f"{field}: {shown(text)} has a slash, and names have none",
+            field=field,
+            text=text,
+            at=text.index("/"),
+            hint=hint,
+        )
+    if name[0] in "-@":
+        raise Invalid(f'{field}: {shown(text)} begins with "{name[0]}", and names do not', field=field, text=text, at=0)
+    if name != name.strip():
+        raise Invalid(
+            f"{field}: {shown(text)} begins or ends with a blank, and names do not",
+            field=field,
+            text=text,
+            at=0 if name[0].isspace() else len(text) - 1,
+            hint=name.strip(),
+        )
+    if len(name) > NAME_MOST:
+        raise Invalid(
+            f"{field}: {shown(text)} has {len(name)} characters, and names have {NAME_MOST} at most",
+            field=field,
+            text=text,
+        )
+    return name
+
+
+def refuse_unknown(given: Mapping[str, object], known: tuple[str, ...], where: str) -> None:
+    """Refuse the first key that is not known, with the nearest that is."""
+    for key in given:
+        if key in known:
+            continue
+        path = f"{where}.{key}" if where else str(key)
+        near = get_close_matches(str(key).lower().replace("-", "_"), known, n=1, cutoff=0.6)
+        hint = f"{where}.{near[0]}" if near and where else near[0] if near else None
+        raise Invalid(
+            f"{path}: there is no such field",
+            field=path,
+            hint=hint,
+            details={"allowed": list(known)},
+        )
+
+
+def shown(value: object) -> str:
+    """Put a value into a sentence: quoted, without control characters, cut in the middle."""
+    text = value if isinstance(value, str) else repr(value)
+    text = "".join(_visible(char) for char in text[: SHOWN_MOST * 2]) + text[SHOWN_MOST * 2 :][:1]
+    if len(text) > SHOWN_MOST:
+        half = SHOWN_MOST // 2 - 1
+        text = f"{text[:half]}…{text[-half:]}"
+    return f'"{text}"' if isinstance(value, str) else text
+
+
+def _visible(char: str) -> str:
+    category = unicodedata.category(char)
+    if category in {"Cc", "Cs", "Zl", "Zp"}:
+        return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char, f"\\x{ord(char):02x}")
+    return char
+
+
+def _text(value: object, path: str, most: int = 0, *, what: str = "text") -> str:
+    if not isinstance(value, str):
+        raise Invalid(f"{path}: {shown(value)} is not {what}", field=path)
+    if "\0" in value:
+        raise Invalid(f"{path}: a NUL character cannot be kept", field=path, text=value, at=value.index("\0"))
+    try:
+        value.encode()
+    except UnicodeEncodeError as bad:
+        raise Invalid(f"{path}: {shown(value)} is not valid UTF-8", field=path, text=value, at=bad.start) from bad
+    if most and len(value) > most:
+        raise Invalid(f"{path}: it has {len(value):,} characters, and {most:,} are allowed", field=path)
+    return value
+
+
+def _read_name(field: Field, value: object) -> str:
+    return read_name(value, field.path)
+
+
+def _read_text(field: Field, value: object) -> str:
+    return _text(value, field.path, field.most)
+
+
+def _read_pairs(field: Field, value: object) -> Mapping[str, str]:
+    pairs = _mapping(field, value)
+    for key, item in pairs.items():
+        if not key or len(key) > LABEL_KEY_MOST or key != key.strip():
+            raise Invalid(
+                f"{field.path}: {shown(key)} is no key: 1 to {LABEL_KEY_MOST} characters, no blank at its ends",
+                field=field.path,
+            )
+        if len(item) > LABEL_VALUE_MOST:
+            raise Invalid(
+                f"{field.path}.{key}: it has {len(item)} characters, and {LABEL_VALUE_MOST} are allowed",
+                field=field.path,
+            )
+    return pairs
+
+
+def _read_env(field: Field, value: object) -> Mapping[str, str]:
+    pairs = _mapping(field, value)
+    for key, item in pairs.items():
+        if not key or "=" in key or key != key.strip():
+            raise Invalid(f"{field.path}: {shown(key)} is not a variable's name", field=field.path)
+        if len(key.encode()) + len(item.encode()) + 1 > ARGUMENT_MOST:
+            raise Invalid(f"{field.path}.{key}: it is longer than a process can be given", field=field.path)
+    return pairs
+
+
+def _mapping(field: Field, value: object) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        raise Invalid(f'{field.path}: {shown(value)} is not an object such as {{"K": "V"}}', field=field.path)
+    if len(value) > field.most:
+        raise Invalid(f"{field.path}: it has {len(value)} entries, and {field.most} are allowed", field=field.path)
+    return {_text(key, field.path): _text(item, f"{field.path}.{key}") for key, item in value.items()}
+
+
+def _read_switch(field: Field, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise Invalid(f"{field.path}: {shown(value)} is neither true nor false", field=field.path)
+    return value
+
+
+def _read_zone(field: Field, value: object) -> str:
+    text = _text(value, field.path)
+    if not text:
+        raise Invalid(f"{field.path}: a zone has a name such as Europe/Berlin", field=field.path)
+    return text
+
+
+def _read_choice(field: Field, value: object) -> str:
+    text = _text(value, field.path)
+    if text not in field.allowed:
+        near = get_close_matches(text.lower(), field.allowed, n=1, cutoff=0.5)
+        raise Invalid(
+            f"{field.path}: {shown(text)} is not one of {', '.join(field.allowed)}",
+            field=field.path,
+            hint=near[0] if near else None,
+            details={"allowed": list(field.allowed)},
+        )
+    return text
+
+
+def _read_span(field: Field, value: object) -> timedelta:
+    if not isinstance(value, str):
+        raise Invalid(f'{field.path}: {shown(value)} is not a span such as "15m"', field=field.path)
+    try:
+        span = spans.read_span(value)
+    except Invalid as bad:
+        # A rule may be switched off by a span of nothing even where spans as such refuse it.
+        if field.zero and value.strip().lower() in {"0s", "0m", "0h", "0d"}:
+            return timedelta(0)
+        raise Invalid(
+            f"{field.path}: {bad.message}", field=field.path, text=value, at=bad.at, hint=bad.hint, details=bad.details
+        ) from bad
+    if not span and not field.zero:
+        raise Invalid(f"{field.path}: a span of nothing makes no sense here", field=field.path, text=value)
+    return span
+
+
+def _read_count(field: Field, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise Invalid(f"{field.path}: {shown(value)} is not a whole number", field=field.path)
+    if not field.least <= value <= field.most:
+        raise Invalid(f"{field.path}: {value} is not between {field.least} and {field.most}", field=field.path)
+    return value
+
+
+def _read_argv(field: Field, value: object) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, list | tuple):
+        raise Invalid(
+            f"{field.path}: {shown(value)} is not a list of texts", field=field.path, hint='["echo", "hello"]'
+        )
+    words = tuple(_text(word, f"{field.path}[{at}]") for at, word in enumerate(value))
+    if not words or not words[0]:
+        raise Invalid(f"{field.path}: the program to run is missing", field=field.path)
+    for at, word in enumerate(words):
+        if len(word.encode()) > ARGUMENT_MOST:
+            raise Invalid(
+                f"{field.path}[{at}]: it has {len(word.encode()):,} bytes, and {ARGUMENT_MOST:,} are allowed",
+                field=field.path,
+            )
+    total = sum(len(word.encode()) + 1 for word in words)
+    if total > field.most:
+        raise Invalid(
+            f"{field.path}: all together have {total:,} bytes, and {field.most:,} are allowed", field=field.path
+        )
+    return words
+
+
+def _read_shell(field: Field, value: object) -> str:
+    line = _text(value, field.path)
+    if not line.strip():
+        raise Invalid(f"{field.path}: the line to run is empty", field=field.path)
+    if len(line.encode()) > field.most:
+        raise Invalid(
+            f"{field.path}: it has {len(line.encode()):,} bytes, and {field.most:,} are allowed", field=field.path
+        )
+    return line
+
+
+def _read_path(field: Field, value: object) -> str:
+    path = _text(value, field.path)
+    if not path.startswith("/"):
+        raise Invalid(f"{field.path}: {shown(path)} is not an absolute path", field=field.path, text=path, at=0)
+    if len(path.encode()) > field.most:
+        raise Invalid(
+            f"{field.path}: it has {len(path.encode()):,} bytes, and {field.most:,} are allowed", field=field.path
+        )
+    return path
+
+
+def _read_elsewhere(field: Field, value: object) -> object:
+    raise AssertionError(f"{field.path} is read with its zone and moment, not alone: {value!r}")
+
+
+_READERS: Mapping[Kind, Callable[[Field, object], object]] = {
+    "name": _read_name,
+    "text": _read_text,
+    "pairs": _read_pairs,
+    "switch": _read_switch,
+    "triggers": _read_elsewhere,
+    "zone": _read_zone,
+    "choice": _read_choice,
+    "span": _read_span,
+    "count": _read_count,
+    "argv": _read_argv,
+    "shell": _read_shell,
+    "path": _read_path,
+    "env": _read_env,
+}
