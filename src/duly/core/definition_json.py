@@ -71,10 +71,10 @@ def action_to_json(action: Mapping[str, object]) -> dict[str, object]:
 def definition_from_json(stored: Mapping[str, object]) -> Definition:
     """Read a definition back; raises Invalid, naming the first field that does not hold."""
     if not isinstance(stored, Mapping):
-        raise Invalid(f"definition: {shown(stored)} is not an object", field="definition")
+        raise Invalid(f"{shown(stored)} is not an object", field="definition")
     refuse_unknown(stored, TOP, "")
     if "name" not in stored:
-        raise Invalid("name: it is missing", field="name")
+        raise Invalid("it is missing", field="name")
     rules, own = rules_from_json(stored.get("rules", {}))
     given = {field.name: read_field(field, stored[field.name]) for field in PLAIN if field.name in stored}
     return Definition(
@@ -90,7 +90,7 @@ def definition_from_json(stored: Mapping[str, object]) -> Definition:
 def rules_from_json(stored: object) -> tuple[Rules, frozenset[str]]:
     """Read the rules and the names of those that were written."""
     if not isinstance(stored, Mapping):
-        raise Invalid(f"rules: {shown(stored)} is not an object", field="rules")
+        raise Invalid(f"{shown(stored)} is not an object", field="rules")
     refuse_unknown(stored, RULE_NAMES, "rules")
     given = {field.name: read_field(field, stored[field.name]) for field in RULES if field.name in stored}
     return Rules(**given), frozenset(given)  # type: ignore[arg-type]
@@ -99,19 +99,19 @@ def rules_from_json(stored: object) -> tuple[Rules, frozenset[str]]:
 def triggers_from_json(stored: object) -> tuple[Trigger, ...]:
     """Read the triggers in their stored form, which needs no moment."""
     if isinstance(stored, str) or not isinstance(stored, list | tuple):
-        raise Invalid(f"triggers: {shown(stored)} is not a list", field="triggers")
+        raise Invalid(f"{shown(stored)} is not a list", field="triggers")
     if len(stored) > TRIGGERS_MOST:
-        raise Invalid(f"triggers: there are {len(stored)}, and {TRIGGERS_MOST} are allowed", field="triggers")
+        raise Invalid(f"there are {len(stored)}, and {TRIGGERS_MOST} are allowed", field="triggers")
     triggers = []
     for at, item in enumerate(stored):
         path = f"triggers[{at}]"
         if not isinstance(item, Mapping):
-            raise Invalid(f"{path}: {shown(item)} is not an object", field=path)
+            raise Invalid(f"{shown(item)} is not an object", field=path)
         try:
             triggers.append(when.from_json(item))
         except Invalid as bad:
             raise Invalid(
-                f"{path}: {bad.message}", field=path, text=bad.text, at=bad.at, hint=bad.hint, details=bad.details
+                f"{bad.message}", field=path, text=bad.text, at=bad.at, hint=bad.hint, details=bad.details
             ) from bad
     return tuple(triggers)
 
@@ -119,13 +119,11 @@ def triggers_from_json(stored: object) -> tuple[Trigger, ...]:
 def action_from_json(stored: object) -> Mapping[str, object]:
     """Read an action: a command by `argv` or by `shell`, with where it works and what it is told."""
     if not isinstance(stored, Mapping):
-        raise Invalid(
-            "action: what to do is missing", field="action", hint='{"kind": "command", "argv": ["echo", "hello"]}'
-        )
+        raise Invalid("what to do is missing", field="action", hint='{"kind": "command", "argv": ["echo", "hello"]}')
     kind = stored.get("kind")
     if kind not in ACTION_KINDS:
         raise Invalid(
-            f"action.kind: {shown(kind)} is not one of {', '.join(ACTION_KINDS)}",
+            f"{shown(kind)} is not one of {', '.join(ACTION_KINDS)}",
             field="action.kind",
             details={"allowed": list(ACTION_KINDS)},
         )
@@ -138,7 +136,7 @@ def action_from_json(stored: object) -> Mapping[str, object]:
     if ("argv" in action) == ("shell" in action):
         both = "argv" in action
         raise Invalid(
-            "action: argv and shell exclude each other" if both else "action: neither argv nor shell says what to run",
+            "argv and shell exclude each other" if both else "neither argv nor shell says what to run",
             field="action.shell" if both else "action.argv",
         )
     return action

@@ -4,15 +4,16 @@ Each gives what the house works with, or raises Invalid with the field, the valu
 """
 
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
-from difflib import get_close_matches
 
 from duly.core import spans
 from duly.core.fields import ARGUMENT_MOST, LABEL_KEY_MOST, LABEL_VALUE_MOST, NAME_MOST, Field, Kind
 from duly.errors import Invalid
 
 SHOWN_MOST = 60
+# How alike two words must be for one to be offered in place of the other.
+NEAR = 0.55
 
 
 def read_field(field: Field, value: object) -> object:
@@ -32,26 +33,26 @@ def read_name(value: object, field: str = "name") -> str:
     text = _text(value, field)
     name = unicodedata.normalize("NFC", text)
     if not name.strip():
-        raise Invalid(f"{field}: a name has at least one character", field=field, text=text)
+        raise Invalid("a name has at least one character", field=field, text=text)
     for at, char in enumerate(text):
         # Cc are controls (NUL too), Zl and Zp break lines, Cs are halves of what was not valid UTF-8.
         if unicodedata.category(char) in {"Cc", "Zl", "Zp", "Cs"}:
             what = f"a control character (U+{ord(char):04X})"
-            raise Invalid(f"{field}: {shown(text)} has {what}, and names have none", field=field, text=text, at=at)
+            raise Invalid(f"{shown(text)} has {what}, and names have none", field=field, text=text, at=at)
     if "/" in name:
         hint = "a slash parts project and name: use --project P and a NAME without it" if field == "name" else None
         raise Invalid(
-            f"{field}: {shown(text)} has a slash, and names have none",
+            f"{shown(text)} has a slash, and names have none",
             field=field,
             text=text,
             at=text.index("/"),
             hint=hint,
         )
     if name[0] in "-@":
-        raise Invalid(f'{field}: {shown(text)} begins with "{name[0]}", and names do not', field=field, text=text, at=0)
+        raise Invalid(f'{shown(text)} begins with "{name[0]}", and names do not', field=field, text=text, at=0)
     if name != name.strip():
         raise Invalid(
-            f"{field}: {shown(text)} begins or ends with a blank, and names do not",
+            f"{shown(text)} begins or ends with a blank, and names do not",
             field=field,
             text=text,
             at=0 if name[0].isspace() else len(text) - 1,
@@ -59,7 +60,7 @@ def read_name(value: object, field: str = "name") -> str:
         )
     if len(name) > NAME_MOST:
         raise Invalid(
-            f"{field}: {shown(text)} has {len(name)} characters, and names have {NAME_MOST} at most",
+            f"{shown(text)} has {len(name)} characters, and names have {NAME_MOST} at most",
             field=field,
             text=text,
         )
@@ -72,14 +73,22 @@ def refuse_unknown(given: Mapping[str, object], known: tuple[str, ...], where: s
         if key in known:
             continue
         path = f"{where}.{key}" if where else str(key)
-        near = get_close_matches(str(key).lower().replace("-", "_"), known, n=1, cutoff=0.6)
-        hint = f"{where}.{near[0]}" if near and where else near[0] if near else None
+        near = nearest(str(key).replace("-", "_"), known)
+        hint = f"{where}.{near}" if near and where else near
         raise Invalid(
-            f"{path}: there is no such field",
+            "there is no such field",
             field=path,
             hint=hint,
             details={"allowed": list(known)},
         )
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Find the known word that was probably meant, or None."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word.lower(), known, n=1, cutoff=NEAR)
+    return near[0] if near else None
 
 
 def shown(value: object) -> str:
@@ -101,15 +110,15 @@ def _visible(char: str) -> str:
 
 def _text(value: object, path: str, most: int = 0, *, what: str = "text") -> str:
     if not isinstance(value, str):
-        raise Invalid(f"{path}: {shown(value)} is not {what}", field=path)
+        raise Invalid(f"{shown(value)} is not {what}", field=path)
     if "\0" in value:
-        raise Invalid(f"{path}: a NUL character cannot be kept", field=path, text=value, at=value.index("\0"))
+        raise Invalid("a NUL character cannot be kept", field=path, text=value, at=value.index("\0"))
     try:
         value.encode()
     except UnicodeEncodeError as bad:
-        raise Invalid(f"{path}: {shown(value)} is not valid UTF-8", field=path, text=value, at=bad.start) from bad
+        raise Invalid(f"{shown(value)} is not valid UTF-8", field=path, text=value, at=bad.start) from bad
     if most and len(value) > most:
-        raise Invalid(f"{path}: it has {len(value):,} characters, and {most:,} are allowed", field=path)
+        raise Invalid(f"it has {len(value):,} characters, and {most:,} are allowed", field=path)
     return value
 
 
@@ -126,7 +135,7 @@ def _read_pairs(field: Field, value: object) -> Mapping[str, str]:
     for key, item in pairs.items():
         if not key or len(key) > LABEL_KEY_MOST or key != key.strip():
             raise Invalid(
-                f"{field.path}: {shown(key)} is no key: 1 to {LABEL_KEY_MOST} characters, no blank at its ends",
+                f"{shown(key)} is no key: 1 to {LABEL_KEY_MOST} characters, no blank at its ends",
                 field=field.path,
             )
         if len(item) > LABEL_VALUE_MOST:
@@ -141,7 +150,7 @@ def _read_env(field: Field, value: object) -> Mapping[str, str]:
     pairs = _mapping(field, value)
     for key, item in pairs.items():
         if not key or "=" in key or key != key.strip():
-            raise Invalid(f"{field.path}: {shown(key)} is not a variable's name", field=field.path)
+            raise Invalid(f"{shown(key)} is not a variable's name", field=field.path)
         if len(key.encode()) + len(item.encode()) + 1 > ARGUMENT_MOST:
             raise Invalid(f"{field.path}.{key}: it is longer than a process can be given", field=field.path)
     return pairs
@@ -149,33 +158,32 @@ def _read_env(field: Field, value: object) -> Mapping[str, str]:
 
 def _mapping(field: Field, value: object) -> dict[str, str]:
     if not isinstance(value, Mapping):
-        raise Invalid(f'{field.path}: {shown(value)} is not an object such as {{"K": "V"}}', field=field.path)
+        raise Invalid(f'{shown(value)} is not an object such as {{"K": "V"}}', field=field.path)
     if len(value) > field.most:
-        raise Invalid(f"{field.path}: it has {len(value)} entries, and {field.most} are allowed", field=field.path)
+        raise Invalid(f"it has {len(value)} entries, and {field.most} are allowed", field=field.path)
     return {_text(key, field.path): _text(item, f"{field.path}.{key}") for key, item in value.items()}
 
 
 def _read_switch(field: Field, value: object) -> bool:
     if not isinstance(value, bool):
-        raise Invalid(f"{field.path}: {shown(value)} is neither true nor false", field=field.path)
+        raise Invalid(f"{shown(value)} is neither true nor false", field=field.path)
     return value
 
 
 def _read_zone(field: Field, value: object) -> str:
     text = _text(value, field.path)
     if not text:
-        raise Invalid(f"{field.path}: a zone has a name such as Europe/Berlin", field=field.path)
+        raise Invalid("a zone has a name such as Europe/Berlin", field=field.path)
     return text
 
 
 def _read_choice(field: Field, value: object) -> str:
     text = _text(value, field.path)
     if text not in field.allowed:
-        near = get_close_matches(text.lower(), field.allowed, n=1, cutoff=0.5)
         raise Invalid(
-            f"{field.path}: {shown(text)} is not one of {', '.join(field.allowed)}",
+            f"{shown(text)} is not one of {', '.join(field.allowed)}",
             field=field.path,
-            hint=near[0] if near else None,
+            hint=nearest(text, field.allowed),
             details={"allowed": list(field.allowed)},
         )
     return text
@@ -183,37 +191,24 @@ def _read_choice(field: Field, value: object) -> str:
 
 def _read_span(field: Field, value: object) -> timedelta:
     if not isinstance(value, str):
-        raise Invalid(f'{field.path}: {shown(value)} is not a span such as "15m"', field=field.path)
-    try:
-        span = spans.read_span(value)
-    except Invalid as bad:
-        # A rule may be switched off by a span of nothing even where spans as such refuse it.
-        if field.zero and value.strip().lower() in {"0s", "0m", "0h", "0d"}:
-            return timedelta(0)
-        raise Invalid(
-            f"{field.path}: {bad.message}", field=field.path, text=value, at=bad.at, hint=bad.hint, details=bad.details
-        ) from bad
-    if not span and not field.zero:
-        raise Invalid(f"{field.path}: a span of nothing makes no sense here", field=field.path, text=value)
-    return span
+        raise Invalid(f'{shown(value)} is not a span such as "15m"', field=field.path)
+    return spans.read_span(value, field=field.path, zero=field.zero)
 
 
 def _read_count(field: Field, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise Invalid(f"{field.path}: {shown(value)} is not a whole number", field=field.path)
+        raise Invalid(f"{shown(value)} is not a whole number", field=field.path)
     if not field.least <= value <= field.most:
-        raise Invalid(f"{field.path}: {value} is not between {field.least} and {field.most}", field=field.path)
+        raise Invalid(f"{value} is not between {field.least} and {field.most}", field=field.path)
     return value
 
 
 def _read_argv(field: Field, value: object) -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, list | tuple):
-        raise Invalid(
-            f"{field.path}: {shown(value)} is not a list of texts", field=field.path, hint='["echo", "hello"]'
-        )
+        raise Invalid(f"{shown(value)} is not a list of texts", field=field.path, hint='["echo", "hello"]')
     words = tuple(_text(word, f"{field.path}[{at}]") for at, word in enumerate(value))
     if not words or not words[0]:
-        raise Invalid(f"{field.path}: the program to run is missing", field=field.path)
+        raise Invalid("the program to run is missing", field=field.path)
     for at, word in enumerate(words):
         if len(word.encode()) > ARGUMENT_MOST:
             raise Invalid(
@@ -222,31 +217,25 @@ def _read_argv(field: Field, value: object) -> tuple[str, ...]:
             )
     total = sum(len(word.encode()) + 1 for word in words)
     if total > field.most:
-        raise Invalid(
-            f"{field.path}: all together have {total:,} bytes, and {field.most:,} are allowed", field=field.path
-        )
+        raise Invalid(f"all together have {total:,} bytes, and {field.most:,} are allowed", field=field.path)
     return words
 
 
 def _read_shell(field: Field, value: object) -> str:
     line = _text(value, field.path)
     if not line.strip():
-        raise Invalid(f"{field.path}: the line to run is empty", field=field.path)
+        raise Invalid("the line to run is empty", field=field.path)
     if len(line.encode()) > field.most:
-        raise Invalid(
-            f"{field.path}: it has {len(line.encode()):,} bytes, and {field.most:,} are allowed", field=field.path
-        )
+        raise Invalid(f"it has {len(line.encode()):,} bytes, and {field.most:,} are allowed", field=field.path)
     return line
 
 
 def _read_path(field: Field, value: object) -> str:
     path = _text(value, field.path)
     if not path.startswith("/"):
-        raise Invalid(f"{field.path}: {shown(path)} is not an absolute path", field=field.path, text=path, at=0)
+        raise Invalid(f"{shown(path)} is not an absolute path", field=field.path, text=path, at=0)
     if len(path.encode()) > field.most:
-        raise Invalid(
-            f"{field.path}: it has {len(path.encode()):,} bytes, and {field.most:,} are allowed", field=field.path
-        )
+        raise Invalid(f"it has {len(path.encode()):,} bytes, and {field.most:,} are allowed", field=field.path)
     return path
 
 

@@ -1,0 +1,158 @@
+"""How a call that failed is told: the fault, the place, what to try; and the exit code that goes with it."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from duly.cli import out
+from duly.cli.table import cells_of, plain
+from duly.errors import DulyError, Invalid
+
+DONE, FAILED, USAGE, REFUSED, NOT_FOUND, STORE, OURS, INTERRUPTED = 0, 1, 2, 3, 4, 5, 70, 130
+CODES: Mapping[str, int] = {
+    "invalid": USAGE,
+    "unknown_task": NOT_FOUND,
+    "unknown_run": NOT_FOUND,
+    "unknown_id": NOT_FOUND,
+    "store_away": STORE,
+    "store_newer": STORE,
+}
+CARET_ROOM = 72
+
+
+def code_of(fault: BaseException) -> int:
+    """Give the exit code of a fault: by its reason, 70 for what should not have happened."""
+    if isinstance(fault, DulyError):
+        return CODES.get(fault.reason, REFUSED)
+    if isinstance(fault, click.ClickException):
+        return USAGE
+    return OURS
+
+
+def told(fault: BaseException, *, args: Sequence[str], as_json: bool) -> int:
+    """Tell a fault on standard error and give its exit code."""
+    if isinstance(fault, click.ClickException):
+        fault = usage(fault)
+    if not isinstance(fault, DulyError):
+        fault = _ours(fault, args)
+        code = OURS
+    else:
+        code = code_of(fault)
+    message = named(fault)
+    if as_json:
+        details = dict(fault.details) | _place(fault)
+        out.note(out.as_json({"reason": fault.reason, "message": message, "details": details}))
+        return code
+    red = "\x1b[31m" if out.coloured(sys.stderr) else ""
+    out.note(f"{red}duly:{out.RESET if red else ''} {plain(message)}")
+    if isinstance(fault, Invalid):
+        for line in caret(fault):
+            out.note(line)
+    if fault.hint:
+        out.note(f"try: {plain(fault.hint)}")
+    return code
+
+
+def interrupted() -> int:
+    """End a call that was interrupted from the keyboard."""
+    out.note("")
+    return INTERRUPTED
+
+
+def named(fault: DulyError) -> str:
+    """Put the field before the message: as an option where there is one, else as its place in the JSON."""
+    if isinstance(fault, Invalid) and fault.field:
+        return f"{option_of(fault.field)}: {fault.message}"
+    return fault.message
+
+
+def option_of(field: str) -> str:
+    """Give the words of the command line for a field of a definition."""
+    from duly.cli.fields import spelled
+
+    return spelled(field)
+
+
+def caret(fault: Invalid) -> list[str]:
+    """Draw the text of a fault with a caret under the place, moved into view where it is long."""
+    if fault.text is None or fault.at is None:
+        return []
+    start = max(0, min(fault.at - CARET_ROOM // 2, len(fault.text) - CARET_ROOM))
+    before = plain(fault.text[start : fault.at])
+    shown = before + plain(fault.text[fault.at : start + CARET_ROOM])
+    lead = "…" if start else ""
+    tail = "…" if start + CARET_ROOM < len(fault.text) else ""
+    return [f"  {lead}{shown}{tail}", "  " + " " * cells_of(lead + before) + "^"]
+
+
+def usage(fault: click.ClickException) -> Invalid:
+    """Turn what the parser of the command line says into the one form all faults have."""
+    ctx = getattr(fault, "ctx", None)
+    hint = f"{ctx.command_path} --help" if ctx is not None else "duly --help"
+    if isinstance(fault, click.exceptions.NoSuchCommand):
+        near = fault.possibilities
+        return Invalid(f'there is no command "{fault.command_name}"', hint=f"duly {near[0]}" if near else hint)
+    if isinstance(fault, click.exceptions.NoSuchOption):
+        near = fault.possibilities
+        # A command is asked for its options only where they are its own; those of every command are close by.
+        return Invalid(f"there is no option {fault.option_name}", hint=near[0] if near else hint)
+    if isinstance(fault, click.MissingParameter):
+        what = fault.param.make_metavar(ctx) if fault.param is not None and ctx is not None else "something"
+        if isinstance(fault.param, click.Option):
+            what = fault.param.opts[0]
+        return Invalid(f"{what} is missing", hint=hint)
+    message = fault.format_message().strip().rstrip(".")
+    return Invalid(message[:1].lower() + message[1:], hint=hint)
+
+
+def _place(fault: DulyError) -> dict[str, object]:
+    found: dict[str, object] = {}
+    if isinstance(fault, Invalid):
+        found = {"field": fault.field, "text": fault.text, "at": fault.at}
+    found["hint"] = fault.hint
+    return {key: value for key, value in found.items() if value is not None}
+
+
+class _Ours(DulyError):
+    """A fault of Duly itself; its reason is in no set, since no program should rely on it."""
+
+    reason = "fault"
+
+
+def _ours(fault: BaseException, args: Sequence[str]) -> DulyError:
+    """Keep what happened in a report, and say where it is."""
+    name = type(fault).__name__
+    try:
+        path = _report(fault, args)
+    except OSError as bad:
+        return _Ours(
+            f"a fault of ours ({name}), and no report could be written ({bad.strerror}): {plain(str(fault))[:200]}"
+        )
+    return _Ours(f"a fault of ours ({name}); the report is {path}", details={"report": str(path)})
+
+
+def _report(fault: BaseException, args: Sequence[str]) -> Path:
+    import traceback
+
+    from duly import __version__, clock
+    from duly.store.address import state_folder
+
+    folder = state_folder(os.environ) / "reports"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    at = clock.now()
+    path = folder / f"{at:%Y%m%dT%H%M%S}.{at.microsecond:06d}-{os.getpid()}.txt"
+    told_args = " ".join(word.split("=")[0] if word.startswith("-") else "…" for word in args[1:])
+    text = [
+        f"duly {__version__}, python {sys.version.split()[0]}, {sys.platform}, at {at.isoformat()}",
+        # Words may hold what nobody else shall read, so only the names of options are kept.
+        f"duly {args[0] if args else ''} {told_args}",
+        "",
+        *traceback.format_exception(fault),
+    ]
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write("\n".join(text))
+    return path

@@ -1,0 +1,114 @@
+"""The table of fields as options: made from the one table, read back into the JSON that the strict model reads."""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+import click
+
+from duly.core.fields import BY_PATH, FIELDS, RULES, Field
+from duly.core.reading import shown
+from duly.errors import Invalid
+
+# Where the words of the command line are not the field's own name.
+SPELLED: Mapping[str, str] = {
+    "name": "NAME",
+    "triggers": "--when",
+    "when": "WHEN",
+    "labels": "--label",
+    "enabled": "--disabled",
+    "action": "COMMAND",
+    "action.argv": "COMMAND",
+    "instant": "INSTANT",
+}
+SWITCHED_OFF: Mapping[str, str] = {"enabled": "add it switched off"}
+
+
+def spelled(path: str) -> str:
+    """Give a field's name in the words of the command line: `rules.max_age` is `--max-age`."""
+    bare = path.partition("[")[0]
+    for known in (bare, bare.rpartition(".")[0]):
+        if known in SPELLED:
+            return SPELLED[known]
+        if known in BY_PATH:
+            return "--" + BY_PATH[known].name.replace("_", "-")
+    return path
+
+
+def options() -> list[click.Parameter]:
+    """Make the options of `add` from the table: every field but the name and the words of the command."""
+    return [_option(field) for field in FIELDS if field.kind != "argv" and field.name != "name"]
+
+
+def _option(field: Field) -> click.Option:
+    name = spelled(field.path)
+    if field.kind == "switch":
+        return click.Option([name, field.name], is_flag=True, help=SWITCHED_OFF[field.name])
+    return click.Option(
+        [name, field.name],
+        multiple=field.kind in {"pairs", "env", "triggers"},
+        metavar=_metavar(field),
+        help=_help(field),
+    )
+
+
+def _metavar(field: Field) -> str:
+    if field.metavar is not None:
+        return field.metavar
+    if field.allowed:
+        return "|".join(field.allowed)
+    return {"span": "SPAN", "count": "N"}.get(field.kind, "TEXT")
+
+
+def _help(field: Field) -> str:
+    default = field.default_text
+    if default is None and field.default not in (None, "", {}):
+        default = str(field.default)
+    return f"{field.help}  [{default}]" if default else field.help
+
+
+def gathered(values: Mapping[str, object]) -> dict[str, object]:
+    """Gather options into the JSON of a definition: only what was given, each at its place."""
+    top: dict[str, object] = {}
+    for field in FIELDS:
+        value = values.get(field.name)
+        if value is None or value == () or (field.kind == "switch" and value is False):
+            continue
+        place = top
+        for step in field.place[:-1]:
+            place = cast(dict[str, object], place.setdefault(step, {}))
+        place[field.place[-1]] = _json_of(field, value)
+    return top
+
+
+def _json_of(field: Field, value: object) -> object:
+    if field.kind == "switch":
+        return False
+    if field.kind in {"pairs", "env"}:
+        return _pairs(field, cast(Sequence[str], value))
+    if field.kind == "count":
+        return whole_number(cast(str, value), field.path)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def whole_number(text: str, field: str) -> int:
+    """Read a whole number in the ten digits that everybody's keyboard has."""
+    if not (text.isascii() and text.removeprefix("-").isdigit()) or len(text) > 18:
+        raise Invalid(f"{shown(text)} is not a whole number", field=field, text=text, at=0)
+    return int(text)
+
+
+def _pairs(field: Field, words: Sequence[str]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for word in words:
+        key, mark, value = word.partition("=")
+        if not mark:
+            raise Invalid(f"{shown(word)} has no =", field=field.path, text=word, at=len(word), hint=f"{word}=VALUE")
+        if key in pairs:
+            raise Invalid(f"{shown(key)} is given twice", field=field.path, text=word, at=0)
+        pairs[key] = value
+    return pairs
+
+
+def rule_options() -> list[str]:
+    """Name the options of rules, for help and for tests."""
+    return [spelled(field.path) for field in RULES]

@@ -1,0 +1,230 @@
+"""The frame around all commands: which there are, the options every one takes, and how a call ends.
+
+A command's file is loaded when the command is called, so that `duly list` pays for nothing but itself.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import click
+
+from duly import __version__
+from duly.cli import faults, out
+
+# name → (file under duly.cli, what it does); the order is that of the help.
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "serve": ("serving", "run what is due from a store, until stopped"),
+    "demo": ("serving", "show real commands run at their times, in a store of its own"),
+    "init": ("serving", "make an empty store"),
+    "add": ("adding", "add a task"),
+    "list": ("listing", "list the tasks: when, next, last"),
+    "show": ("showing", "show all there is to know of a task or a run"),
+    "enable": ("switching", "switch a task on"),
+    "disable": ("switching", "switch a task off"),
+    "pause": ("switching", "hold a task, a project or all, with a note and an end"),
+    "unpause": ("switching", "lift such a hold"),
+    "remove": ("switching", "remove a task; its ledger stays"),
+    "run": ("running", "run a task now"),
+    "cancel": ("running", "end a run"),
+    "runs": ("listing", "list the runs, the newest first"),
+    "log": ("logs", "print what a run wrote"),
+    "preview": ("previewing", "say what a WHEN means, and its next instants"),
+    "next": ("previewing", "list what is due next"),
+    "status": ("status", "say how things stand"),
+    "ledger": ("ledger", "tell the story of every occurrence and run"),
+    "verify": ("status", "check the promises on this store"),
+}
+NAMED = {"list": "list_", "next": "next_"}
+
+
+@dataclass(slots=True, kw_only=True)
+class Settings:
+    """What the options of every command set, before or after the command's name."""
+
+    store: str | None = None
+    as_json: bool = False
+
+
+def settings() -> Settings:
+    """Give the settings of the command that is running."""
+    found = click.get_current_context().find_root().obj
+    assert isinstance(found, Settings)
+    return found
+
+
+class Command(click.Command):
+    """A command that also takes the options of every command."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params.extend(_common())
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Keep examples as they were laid out."""
+        if self.epilog:
+            formatter.write("\nExamples:\n")
+            formatter.write("".join(f"  {line}\n" for line in self.epilog.strip().splitlines()))
+
+
+def command(**attributes: Any) -> Callable[[Callable[..., int | None]], Command]:
+    """Make a command of a function that returns its exit code (None is 0)."""
+
+    def make(function: Callable[..., int | None]) -> Command:
+        made = click.command(cls=Command, **attributes)(function)
+        assert isinstance(made, Command)
+        return made
+
+    return make
+
+
+class Frame(click.Group):
+    """The group of all commands, each loaded when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Name the commands in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Load one command's file and give the command."""
+        if cmd_name not in COMMANDS:
+            return None
+        found = getattr(import_module(f"duly.cli.{COMMANDS[cmd_name][0]}"), NAMED.get(cmd_name, cmd_name))
+        assert isinstance(found, click.Command)
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or refuse with the nearest there is."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise click.exceptions.NoSuchCommand(args[0], possibilities=COMMANDS, ctx=ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands without loading any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+def _common() -> list[click.Parameter]:
+    return [
+        click.Option(
+            ["--store"],
+            metavar="URL-OR-PATH",
+            expose_value=False,
+            callback=_keep_store,
+            help="The store; else DULY_STORE, else duly/duly.db in the data folder.",
+        ),
+        click.Option(
+            ["--json"],
+            is_flag=True,
+            expose_value=False,
+            callback=_keep_json,
+            help="Print exactly one JSON document (streams: one a line).",
+        ),
+        click.Option(
+            ["-h", "--help"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_print_help,
+            help="Show this and exit.",
+        ),
+    ]
+
+
+def _keep_store(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        ctx.ensure_object(Settings).store = value
+
+
+def _keep_json(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.ensure_object(Settings).as_json = True
+
+
+def _print_help(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        out.line(ctx.get_help())
+        ctx.exit()
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if not value or ctx.resilient_parsing:
+        return
+    if ctx.ensure_object(Settings).as_json:
+        out.document({"version": __version__})
+    else:
+        out.line(f"duly {__version__}")
+    ctx.exit()
+
+
+def frame() -> Frame:
+    """Make the group with its own options."""
+    version = click.Option(
+        ["--version"], is_flag=True, expose_value=False, callback=_print_version, help="Print the version and exit."
+    )
+    return Frame(
+        "duly",
+        params=[*_common(), version],
+        help="Duly: one occurrence, one run.",
+        no_args_is_help=False,
+        invoke_without_command=True,
+        add_help_option=False,
+        callback=_no_command,
+        context_settings={"max_content_width": 100},
+    )
+
+
+def _no_command() -> None:
+    ctx = click.get_current_context()
+    if ctx.invoked_subcommand is None:
+        out.line(ctx.get_help())
+
+
+def run(args: Sequence[str]) -> int:
+    """Run one call and answer with its exit code; every way to fail is told here, in one form."""
+    out.prepare()
+    kept = Settings()
+    as_json = _json_asked(args)
+    try:
+        code = frame().main(list(args), prog_name="duly", standalone_mode=False, obj=kept)
+        out.flush()
+    except BrokenPipeError:
+        # Who read our output has had enough of it. Python must not try to flush the rest at its end.
+        _mute()
+        return 0
+    except (KeyboardInterrupt, click.Abort):
+        return faults.interrupted()
+    except BaseException as fault:
+        if isinstance(fault, SystemExit | GeneratorExit):
+            raise
+        try:
+            return faults.told(fault, args=args, as_json=as_json or kept.as_json)
+        except BrokenPipeError:
+            _mute()
+            return faults.code_of(fault)
+    return code if isinstance(code, int) else 0
+
+
+def _json_asked(args: Sequence[str]) -> bool:
+    """Say whether errors shall be JSON even if the words cannot be parsed."""
+    for word in args:
+        if word == "--":
+            return False
+        if word == "--json":
+            return True
+    return False
+
+
+def _mute() -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            os.dup2(nowhere, stream.fileno())
+        except (OSError, ValueError):
+            continue
