@@ -38,6 +38,22 @@ def boot_id() -> str:
         return f"boot-{round(time.time() - time.monotonic(), -1):.0f}"
 
 
+class Clock:
+    """The clocks a store and a holder decide by; a simulation gives another of the same shape."""
+
+    def now(self) -> datetime:
+        """Civil time, aware, in UTC."""
+        return now()
+
+    def lease_us(self) -> int:
+        """Microseconds on the lease clock."""
+        return lease_us()
+
+    def boot_id(self) -> str:
+        """The boot to which the lease clock's instants belong."""
+        return boot_id()
+
+
 def pause(seconds: float) -> None:
     """Let this thread sleep for so many seconds."""
     time.sleep(seconds)

@@ -5,6 +5,7 @@ DulyError
 ├── Refused        an ask that was understood and is not granted; carries the refusal's reason
 ├── StoreAway      no store can be reached or used at the address given
 ├── StoreBusy      another process holds the store's write lock for longer than we wait
+├── StoreUnknown   the answer to a write was lost; it may stand or not
 └── StoreNewer     the store is for newer versions of Duly only
 
 A *no* inside the house is a value (`duly.core.reasons.Refusal`); these are for the roads between a person
@@ -74,3 +75,7 @@ class StoreNewer(DulyError):
     """The store may only be used by newer versions of Duly; nothing was changed."""
 
     reason = "store_newer"
+
+
+class StoreUnknown(StoreAway):
+    """The answer to a write was lost: it may or may not stand, and must be read back before anything is done."""

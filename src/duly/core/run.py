@@ -1,0 +1,114 @@
+"""The noun of the work opened for one occurrence, and the small nouns around it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Literal
+
+State = Literal["waiting", "held", "parked", "ended"]
+"""A run's place in its life cycle; the public word for held is `running`."""
+OpenedBy = Literal["schedule", "catch_up", "event", "manual", "offer", "backfill"]
+RunOutcome = Literal["succeeded", "failed", "timed_out", "cancelled", "abandoned", "skipped"]
+
+BY_TIME_OR_EVENT: frozenset[str] = frozenset({"schedule", "catch_up", "event"})
+NEVER_LATE: frozenset[str] = frozenset({"manual", "offer", "backfill"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A run as the store holds it; `version` is what the next write must name."""
+
+    id: str
+    task: str
+    occurrence: str
+    due_at: datetime
+    opened_at: datetime
+    opened_by: OpenedBy
+    opened_by_whom: str | None = None
+    state: State = "waiting"
+    outcome: RunOutcome | None = None
+    reason: str | None = None
+    version: int = 1
+    attempt: int = 0
+    fence: int = 0
+    seat: int | None = None
+    holder: str | None = None
+    lease_end_us: int | None = None
+    lease_boot: str | None = None
+    claim_token: str | None = None
+    handed_to: str | None = None
+    not_before: datetime
+    definition_version: int
+    input: str | None = None
+    anyway: bool = False
+    queued: bool = False
+    retry_of: str | None = None
+    started_at: datetime | None = None
+    stopping_since: datetime | None = None
+    ended_at: datetime | None = None
+    cancel_asked_at: datetime | None = None
+    cancel_asked_by: str | None = None
+    worked_for: timedelta = timedelta(0)
+    """The sum of the spans of the attempts that have ended."""
+    interruptions: int = 0
+    exit_code: int | None = None
+    signal: int | None = None
+    error: str | None = None
+    log_bytes: int = 0
+    log_cut: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missed:
+    """An occurrence, or a counted stretch of them, that was found later than its grace and not opened."""
+
+    id: str
+    task: str
+    occurrence: str
+    due_at: datetime
+    until_at: datetime
+    count: int
+    reason: str
+    noticed_at: datetime
+    holder: str | None
+    state: Literal["open", "accepted", "declined", "expired", "closed"] = "closed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One line of the ledger: what happened, to which occurrence and run, by whom, and with which figures."""
+
+    kind: str
+    at: datetime
+    task: str | None = None
+    occurrence: str | None = None
+    run: str | None = None
+    attempt: int | None = None
+    reason: str | None = None
+    holder: str | None = None
+    by: str | None = None
+    count: int | None = None
+    until_at: datetime | None = None
+    details: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A decision about one run: the row as it was read, the row as it shall be, the entries that tell of it."""
+
+    before: Run
+    after: Run
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One numbered try at a run, as its ledger entries tell it."""
+
+    attempt: int
+    fence: int
+    holder: str | None
+    started_at: datetime
+    ended_at: datetime | None = None
+    outcome: str | None = None
+    reason: str | None = None

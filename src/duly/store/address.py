@@ -1,0 +1,106 @@
+"""Where a store is: how its address is read, where its run folder lies, and which stores were seen before."""
+
+import fcntl
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from duly.errors import StoreAway
+
+STORES_REMEMBERED = 10_000
+"""Lines of the file of seen stores that are looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """A SQLite file by its absolute path; `default` when nobody named it."""
+
+    path: Path
+    default: bool = False
+
+    @property
+    def run_folder(self) -> Path:
+        """The folder beside the file: holders' locks and attempts."""
+        return self.path.with_name(self.path.name + ".run")
+
+    def __str__(self) -> str:
+        """The address as people are shown it."""
+        return str(self.path)
+
+
+def resolve(text: str | None, environ: Mapping[str, str]) -> Address:
+    """Read `--store`, else DULY_STORE, else the default place; StoreAway says why an address cannot be used."""
+    given = text if text is not None else environ.get("DULY_STORE") or None
+    if given is None:
+        return Address(path=_home(environ, "XDG_DATA_HOME", ".local/share") / "duly" / "duly.db", default=True)
+    if not given.strip():
+        raise StoreAway("the store's address is empty", hint="give a path such as --store ./duly.db")
+    if "\0" in given:
+        raise StoreAway("the store's address holds a NUL character")
+    if ":memory:" in given or given.startswith("file:"):
+        raise StoreAway(f"{given} cannot be a store: it must outlive its process", hint="give the path of a file")
+    scheme, mark, rest = given.partition("://")
+    if mark:
+        given = _path_of_url(given, scheme.lower(), rest)
+    return Address(path=Path(os.path.abspath(Path(given).expanduser())))  # noqa: PTH100 - links stay as they are
+
+
+def check_place(address: Address) -> None:
+    """Refuse a path at which no store can be: a directory, or a folder that does not exist (the default is made)."""
+    path = address.path
+    if path.is_dir():
+        raise StoreAway(f"{path} is a directory, not a store", hint=f"--store {path / 'duly.db'}")
+    if not path.parent.is_dir():
+        if not address.default:
+            raise StoreAway(f"the folder {path.parent} does not exist", hint=f"mkdir -p {path.parent}")
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+def state_folder(environ: Mapping[str, str]) -> Path:
+    """Where Duly keeps what is of this user on this host: seen stores, reports of faults."""
+    return _home(environ, "XDG_STATE_HOME", ".local/state") / "duly"
+
+
+def remember(address: Address, environ: Mapping[str, str]) -> None:
+    """Note that a store stood here, so that its loss is told apart from never having been."""
+    line = str(address.path)
+    folder = state_folder(environ)
+    try:
+        if is_remembered(address, environ):
+            return
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with (folder / "stores").open("a", encoding="utf-8", errors="surrogateescape") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.write(line + "\n")
+    except OSError:
+        return  # a home that cannot be written must not stop a store that can
+
+
+def is_remembered(address: Address, environ: Mapping[str, str]) -> bool:
+    """A store was seen at this address before."""
+    try:
+        with (state_folder(environ) / "stores").open(encoding="utf-8", errors="surrogateescape") as file:
+            seen = [line.rstrip("\n") for _, line in zip(range(STORES_REMEMBERED), file, strict=False)]
+    except OSError:
+        return False
+    return str(address.path) in seen
+
+
+def _path_of_url(given: str, scheme: str, rest: str) -> str:
+    if scheme in {"postgresql", "postgres"}:
+        raise StoreAway("this version of Duly keeps its store in a SQLite file only", hint="give a path")
+    if scheme != "sqlite":
+        raise StoreAway(f"a store cannot be at {scheme}://", hint="give a path, or sqlite:///PATH")
+    if "?" in rest or "#" in rest:
+        raise StoreAway("a store's URL takes no options", hint="give the path alone")
+    if not rest.startswith("/") or rest == "/":
+        raise StoreAway(f"{given} names no file", hint="sqlite:///relative.db or sqlite:////absolute.db")
+    return rest[1:]
+
+
+def _home(environ: Mapping[str, str], name: str, under: str) -> Path:
+    given = environ.get(name)
+    if given and Path(given).is_absolute():
+        return Path(given)
+    return Path(environ.get("HOME") or Path.home()) / under

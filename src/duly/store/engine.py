@@ -1,0 +1,195 @@
+"""Connections to a SQLite file: how they are opened, how a write begins, how a busy database is waited for.
+
+All differences between SQLite and another database stand in this file.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.dialects import sqlite as sqlite_dialect
+
+from duly import chance, clock
+from duly.errors import StoreAway, StoreBusy
+from duly.store.sql import Batch, Statement, cut
+
+DIALECT = sqlite_dialect.dialect()
+APPLICATION_ID = 0x44756C79  # "Duly", in the header of the file
+OLDEST_SQLITE = (3, 35, 0)  # RETURNING
+BUSY_SLEEP_S = (0.0001, 0.001)
+"""Between two tries at the write lock; SQLite's own busy wait can sleep whole seconds and starves writers."""
+PATIENCE_S = 10.0
+"""How long a write waits for the lock by default before it gives up with StoreBusy."""
+PAUSE_S = (0.002, 0.010)
+"""After a commit, while another process writes too, the lock is left alone as long as it was held, within these."""
+COMPANY_S = 1.0
+"""Another process counts as writing for so long after it was last noticed."""
+
+
+class Line:
+    """One held connection, used by one thread at a time; statements in Core go through it compiled."""
+
+    def __init__(self, raw: sqlite3.Connection) -> None:
+        self.raw = raw
+
+    def rows(self, statement: Statement, **given: Any) -> list[tuple[Any, ...]]:
+        """All rows that a statement returns."""
+        compiled = statement.on(DIALECT)
+        return self.raw.execute(compiled.text, compiled.bind(given)).fetchall()
+
+    def row(self, statement: Statement, **given: Any) -> tuple[Any, ...] | None:
+        """The first row that a statement returns, or None."""
+        compiled = statement.on(DIALECT)
+        found: tuple[Any, ...] | None = self.raw.execute(compiled.text, compiled.bind(given)).fetchone()
+        return found
+
+    def run(self, statement: Statement, **given: Any) -> int:
+        """Run a statement and say how many rows it changed."""
+        compiled = statement.on(DIALECT)
+        return self.raw.execute(compiled.text, compiled.bind(given)).rowcount
+
+    def many(self, batch: Batch, rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+        """Run a batch over all rows, in fixed sizes, and give back what its RETURNING returned."""
+        out: list[tuple[Any, ...]] = []
+        at = 0
+        for size in cut(len(rows)):
+            compiled = batch.on(DIALECT, size)
+            flat = [cell for row in rows[at : at + size] for cell in row]
+            flat += batch.constants(compiled, size)
+            out += self.raw.execute(compiled.text, flat).fetchall()
+            at += size
+        return out
+
+    def scalar(self, text: str) -> Any:
+        """The one value of a pragma or of a query that no table of ours is in."""
+        found = self.raw.execute(text).fetchone()
+        return None if found is None else found[0]
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """Undo what happens inside, and only that, when it raises."""
+        self.raw.execute("SAVEPOINT one")
+        try:
+            yield
+        except BaseException:
+            if self.raw.in_transaction:  # a full disk ends the whole transaction, not this savepoint alone
+                self.raw.execute("ROLLBACK TO one")
+                self.raw.execute("RELEASE one")
+            raise
+        self.raw.execute("RELEASE one")
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.raw.close()
+
+
+class Company:
+    """Notices whether another process writes to this file too, from what one connection sees."""
+
+    def __init__(self) -> None:
+        self._seen_s = -COMPANY_S
+        self._version: int | None = None
+
+    def refused(self) -> None:
+        """A BEGIN was refused: somebody else holds the lock."""
+        self._seen_s = clock.monotonic_s()
+
+    def look(self, line: Line) -> bool:
+        """Read data_version, which moves with every commit of another connection, and say whether it moved."""
+        version = int(line.scalar("PRAGMA data_version"))
+        moved = self._version is not None and version != self._version
+        self._version = version
+        if moved:
+            self._seen_s = clock.monotonic_s()
+        return moved
+
+    def present(self) -> bool:
+        """Somebody else wrote within the last COMPANY_S seconds."""
+        return clock.monotonic_s() - self._seen_s < COMPANY_S
+
+
+def connect(path: Path, *, readonly: bool) -> Line:
+    """Open an existing file; never makes one (a store that vanished must not come back empty)."""
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        raise StoreAway(f"SQLite {sqlite3.sqlite_version} is too old: Duly needs 3.35 or newer")
+    mode = "ro" if readonly else "rw"
+    try:
+        raw = sqlite3.connect(
+            f"{path.as_uri()}?mode={mode}", uri=True, timeout=0, isolation_level=None, check_same_thread=False
+        )
+    except sqlite3.Error as error:
+        raise StoreAway(f"the store {path} cannot be opened: {error}") from error
+    line = Line(raw)
+    try:
+        if readonly:
+            raw.execute("PRAGMA query_only=ON")
+        else:
+            _patiently(lambda: raw.execute("PRAGMA journal_mode=WAL"), PATIENCE_S)
+            raw.execute("PRAGMA synchronous=FULL")
+    except BaseException:
+        raw.close()
+        raise
+    return line
+
+
+def begin(line: Line, *, patience_s: float, company: Company) -> None:
+    """Take the write lock, trying again every fraction of a millisecond; StoreBusy when patience is over."""
+    until = clock.monotonic_s() + patience_s
+    while True:
+        try:
+            line.raw.execute("BEGIN IMMEDIATE")
+            return
+        except sqlite3.OperationalError as error:
+            if not is_busy(error):
+                raise
+            company.refused()
+            if clock.monotonic_s() >= until:
+                raise StoreBusy(
+                    f"the store is locked by another process (waited {patience_s:g} s)",
+                    details={"waited_s": patience_s},
+                ) from error
+        clock.pause(chance.between(*BUSY_SLEEP_S))
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """The database was locked by somebody else; nothing was changed."""
+    return (error.sqlite_errorcode & 0xFF) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+
+def pause_after(held_s: float) -> None:
+    """Leave the lock alone for as long as it was held, so that others get their turn."""
+    low, high = PAUSE_S
+    clock.pause(min(max(held_s, low), high))
+
+
+def told(path: Path, error: sqlite3.Error) -> StoreAway:
+    """What a person is told of an error of SQLite's."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        return StoreBusy(f"the store {path} is locked by another process")
+    if code == sqlite3.SQLITE_NOTADB:
+        return StoreAway(f"{path} is not a SQLite database; it was left as it is")
+    if code == sqlite3.SQLITE_CORRUPT:
+        return StoreAway(
+            f"the store {path} is damaged ({error}); it was left as it is",
+            hint="put a backup in its place, or move it away and run `duly init`",
+        )
+    if code == sqlite3.SQLITE_READONLY:
+        return StoreAway(f"the store {path} cannot be written: {error}")
+    if code == sqlite3.SQLITE_FULL:
+        return StoreAway(f"the disk of the store {path} is full; nothing was changed")
+    return StoreAway(f"the store {path} cannot be used: {error}")
+
+
+def _patiently(act: Any, patience_s: float) -> None:
+    until = clock.monotonic_s() + patience_s
+    while True:
+        try:
+            act()
+            return
+        except sqlite3.OperationalError as error:
+            if not is_busy(error) or clock.monotonic_s() >= until:
+                raise
+        clock.pause(chance.between(*BUSY_SLEEP_S))

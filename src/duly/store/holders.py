@@ -1,0 +1,125 @@
+"""Holders: the processes that may hold leases, one row a life."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import bindparam, insert, select, update
+
+from duly.clock import MICROSECOND, from_us, to_us
+from duly.core.run import Run
+from duly.store.engine import Line
+from duly.store.rows import HolderRow
+from duly.store.sql import Statement
+from duly.store.tables import holders
+
+COLUMNS = tuple(column.name for column in holders.columns)
+_all = select(*[holders.c[name] for name in COLUMNS])
+INSERT = Statement(insert(holders).values({c.name: bindparam(c.name, type_=c.type) for c in holders.columns}))
+BY_ID = Statement(_all.where(holders.c.id == bindparam("id")))
+LIVING = Statement(_all.where(holders.c.state != "gone").order_by(holders.c.id))
+LISTED = Statement(_all.order_by(holders.c.id.desc()).limit(bindparam("most")))
+BEAT = Statement(
+    update(holders)
+    .where(holders.c.id == bindparam("of"), holders.c.state != "gone")
+    .values(
+        last_beat_us=bindparam("last_beat_us"),
+        beat_lease_us=bindparam("beat_lease_us"),
+        claims=bindparam("claims"),
+        claims_lost=bindparam("claims_lost"),
+    )
+)
+SET_STATE = Statement(update(holders).where(holders.c.id == bindparam("of")).values(state=bindparam("state")))
+
+
+class Holders:
+    """Holders register at their start, beat, and are marked gone by themselves or by who finds them dead."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+
+    def insert(self, row: HolderRow) -> None:
+        """Register a holder."""
+        import json
+
+        cells: dict[str, Any] = {
+            "id": row.id,
+            "place": row.place,
+            "boot": row.boot,
+            "host": row.host,
+            "pid": row.pid,
+            "ticks": row.ticks,
+            "started_us": to_us(row.started_at),
+            "last_beat_us": to_us(row.last_beat_at),
+            "beat_lease_us": row.beat_lease_us,
+            "lease_for_us": row.lease_for // MICROSECOND,
+            "state": row.state,
+            "slots": row.slots,
+            "labels": json.dumps(list(row.labels)),
+            "version": row.version,
+            "zone_data": row.zone_data,
+            "claims": row.claims,
+            "claims_lost": row.claims_lost,
+        }
+        self._line.run(INSERT, **cells)
+
+    def by_id(self, id_: str) -> HolderRow | None:
+        """The holder of this id."""
+        row = self._line.row(BY_ID, id=id_)
+        return None if row is None else _of(row)
+
+    def living(self) -> list[HolderRow]:
+        """Holders that nobody has marked gone; whether they live is asked of their locks."""
+        return [_of(row) for row in self._line.rows(LIVING)]
+
+    def listed(self, most: int) -> list[HolderRow]:
+        """Holders, the newest first."""
+        return [_of(row) for row in self._line.rows(LISTED, most=most)]
+
+    def beat(self, id_: str, *, now: datetime, lease_us: int, claims: int, claims_lost: int) -> bool:
+        """Note a holder's beat; False when its row is gone."""
+        return (
+            self._line.run(
+                BEAT,
+                of=id_,
+                last_beat_us=to_us(now),
+                beat_lease_us=lease_us,
+                claims=claims,
+                claims_lost=claims_lost,
+            )
+            == 1
+        )
+
+    def set_state(self, id_: str, state: str) -> None:
+        """Mark a holder as draining or gone."""
+        self._line.run(SET_STATE, of=id_, state=state)
+
+
+def _of(row: Sequence[Any]) -> HolderRow:
+    import json
+
+    h = dict(zip(COLUMNS, row, strict=True))
+    return HolderRow(
+        id=h["id"],
+        place=h["place"],
+        boot=h["boot"],
+        host=h["host"],
+        pid=h["pid"],
+        ticks=h["ticks"],
+        started_at=from_us(h["started_us"]),
+        last_beat_at=from_us(h["last_beat_us"]),
+        beat_lease_us=h["beat_lease_us"],
+        lease_for=h["lease_for_us"] * MICROSECOND,
+        state=h["state"],
+        slots=h["slots"],
+        labels=json.loads(h["labels"]),
+        version=h["version"],
+        zone_data=h["zone_data"],
+        claims=h["claims"],
+        claims_lost=h["claims_lost"],
+    )
+
+
+def names_of(runs: Sequence[Run]) -> set[str]:
+    """The holders in whose name runs are held."""
+    return {run.holder for run in runs if run.holder is not None}

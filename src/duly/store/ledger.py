@@ -1,0 +1,78 @@
+"""The ledger: the append-only story of every occurrence and run."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import bindparam, func, or_, select
+
+from duly.core.run import Entry
+from duly.store.engine import Line
+from duly.store.rows import LEDGER_COLUMNS, Written, entry_cells, entry_of
+from duly.store.sql import Statement, insert_batch
+from duly.store.tables import ledger
+
+INSERT = insert_batch(ledger, LEDGER_COLUMNS[1:])
+_columns = [ledger.c[name] for name in LEDGER_COLUMNS]
+OF_RUN = Statement(select(*_columns).where(ledger.c.run == bindparam("run")).order_by(ledger.c.seq))
+OF_TASK = Statement(
+    select(*_columns)
+    .where(ledger.c.task == bindparam("task"), ledger.c.seq > bindparam("after"))
+    .order_by(ledger.c.seq)
+    .limit(bindparam("most"))
+)
+AFTER = Statement(
+    select(*_columns)
+    .where(
+        ledger.c.seq > bindparam("after"),
+        or_(bindparam("task", type_=ledger.c.task.type).is_(None), ledger.c.task == bindparam("task")),
+        ledger.c.at_us >= bindparam("since_us"),
+    )
+    .order_by(ledger.c.seq)
+    .limit(bindparam("most"))
+)
+BEFORE = Statement(
+    select(*_columns)
+    .where(
+        ledger.c.seq < bindparam("before"),
+        or_(bindparam("task", type_=ledger.c.task.type).is_(None), ledger.c.task == bindparam("task")),
+        ledger.c.at_us >= bindparam("since_us"),
+    )
+    .order_by(ledger.c.seq.desc())
+    .limit(bindparam("most"))
+)
+LAST = Statement(select(func.max(ledger.c.seq)))
+
+
+class Ledger:
+    """Entries are added and read; none is ever changed."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Append entries in their order."""
+        self._line.many(INSERT, [entry_cells(entry) for entry in entries])
+
+    def of_run(self, run: str) -> list[Written]:
+        """The whole story of one run, oldest first."""
+        return [entry_of(row) for row in self._line.rows(OF_RUN, run=run)]
+
+    def of_task(self, task: str, *, after: int = 0, most: int = 10_000) -> list[Written]:
+        """A task's entries with numbers above `after`, oldest first."""
+        return [entry_of(row) for row in self._line.rows(OF_TASK, task=task, after=after, most=most)]
+
+    def after(self, seq: int, *, task: str | None = None, since_us: int = 0, most: int = 1000) -> list[Written]:
+        """Entries with numbers above `seq`, oldest first."""
+        return self._read(AFTER, after=seq, task=task, since_us=since_us, most=most)
+
+    def before(self, seq: int, *, task: str | None = None, since_us: int = 0, most: int = 1000) -> list[Written]:
+        """Entries with numbers below `seq`, newest first."""
+        return self._read(BEFORE, before=seq, task=task, since_us=since_us, most=most)
+
+    def last(self) -> int:
+        """The number of the newest entry; 0 in an empty ledger."""
+        row = self._line.row(LAST)
+        return int(row[0]) if row and row[0] is not None else 0
+
+    def _read(self, statement: Statement, **given: Any) -> list[Written]:
+        return [entry_of(row) for row in self._line.rows(statement, **given)]

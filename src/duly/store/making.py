@@ -1,0 +1,166 @@
+"""Making a store, migrating it, and telling whether a file is one that this version may use.
+
+A new store is made whole beside its place and then linked there, so that nobody ever sees half of one. Alembic is
+imported only here, and only when a store is made or its revision differs.
+"""
+
+import contextlib
+import os
+import sqlite3
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import duly
+from duly import ids
+from duly.errors import StoreAway, StoreNewer
+from duly.store import engine
+from duly.store.address import Address, check_place, is_remembered, remember
+from duly.store.migrations import LOWEST_VERSION, REVISIONS
+
+SUFFIXES = ("", "-wal", "-shm", "-journal")
+BACKUP_TRIES = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a file says of itself."""
+
+    revision: str
+    lowest_version: str
+
+
+def make(address: Address, environ: Mapping[str, str], *, again: bool = False) -> bool:
+    """Make the store unless one stands there; `again`: also where a remembered one has vanished. True if made."""
+    check_place(address)
+    if address.path.exists():
+        return False
+    if not again:
+        check_not_vanished(address, environ)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{address.path.name}.", suffix=".making", dir=address.path.parent)
+        os.close(handle)
+    except OSError as error:
+        raise StoreAway(f"no store can be made at {address.path}: {error.strerror}") from error
+    temporary = Path(name)
+    try:
+        _fill(temporary)
+        try:
+            os.link(temporary, address.path)
+        except FileExistsError:
+            return False  # another process was faster; its store is as good
+    except sqlite3.Error as error:
+        raise engine.told(address.path, error) from error
+    except OSError as error:
+        raise StoreAway(f"no store can be made at {address.path}: {error.strerror}") from error
+    finally:
+        for suffix in SUFFIXES:
+            Path(name + suffix).unlink(missing_ok=True)
+    remember(address, environ)
+    return True
+
+
+def check_not_vanished(address: Address, environ: Mapping[str, str]) -> None:
+    """Refuse to take a missing file for an empty store where one stood before."""
+    if is_remembered(address, environ):
+        raise StoreAway(
+            f"the store {address.path} is gone: it stood here before, and nothing is made in its place",
+            hint=f"bring the file back, or make it anew with `duly init --store {address.path}`",
+        )
+
+
+def look(line: engine.Line, path: Path) -> Found:
+    """Read which revision the file is of; StoreAway when it is no store of ours."""
+    try:
+        if line.scalar("PRAGMA application_id") != engine.APPLICATION_ID:
+            raise _foreign(path)
+        revision = line.scalar("SELECT version_num FROM alembic_version")
+        lowest = line.scalar("SELECT value FROM meta WHERE key = 'lowest_version'")
+    except sqlite3.OperationalError as error:
+        if "no such table" in str(error):
+            raise _foreign(path) from error
+        raise engine.told(path, error) from error
+    except sqlite3.DatabaseError as error:
+        raise engine.told(path, error) from error
+    if revision is None or lowest is None:
+        raise _foreign(path)
+    return Found(revision=str(revision), lowest_version=str(lowest))
+
+
+def check_version(found: Found, path: Path) -> bool:
+    """True when the store must be migrated before use; StoreNewer when this version may not use it."""
+    if _version(found.lowest_version) > _version(duly.__version__):
+        raise StoreNewer(
+            f"the store {path} is for Duly {found.lowest_version} or newer; this is {duly.__version__}",
+            details={"lowest_version": found.lowest_version, "version": duly.__version__},
+            hint="upgrade Duly on this host",
+        )
+    return found.revision in REVISIONS and found.revision != REVISIONS[-1]
+
+
+def migrate(address: Address, line: engine.Line) -> Path:
+    """Bring an older store to the last revision after a backup beside it; gives the backup's path."""
+    backup = _backup(address, line)
+    _upgrade(address.path)
+    return backup
+
+
+def _foreign(path: Path) -> StoreAway:
+    return StoreAway(f"{path} is not a store of Duly's; it was left as it is", hint="name another file with --store")
+
+
+def _fill(path: Path) -> None:
+    raw = sqlite3.connect(path, isolation_level=None)
+    try:
+        raw.execute(f"PRAGMA application_id = {engine.APPLICATION_ID}")
+        raw.execute("PRAGMA journal_mode=WAL")
+    finally:
+        raw.close()
+    _upgrade(path, new=True)
+
+
+def _upgrade(path: Path, *, new: bool = False) -> None:
+    from alembic import command
+    from alembic.config import Config
+    from sqlalchemy import create_engine, event, text
+    from sqlalchemy.pool import NullPool
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    alchemy = create_engine(f"sqlite:///{path}", poolclass=NullPool)
+
+    @event.listens_for(alchemy, "connect")
+    def _on_connect(raw: sqlite3.Connection, _record: object) -> None:
+        raw.isolation_level = None  # the driver would commit before DDL; we begin by ourselves
+
+    @event.listens_for(alchemy, "begin")
+    def _on_begin(connection: object) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")  # type: ignore[attr-defined]
+
+    with alchemy.begin() as connection:
+        connection.exec_driver_sql("PRAGMA synchronous=FULL") if not new else None
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+        say = text("INSERT INTO meta (key, value) VALUES (:key, :value) ON CONFLICT (key) DO UPDATE SET value = :value")
+        connection.execute(say, {"key": "lowest_version", "value": LOWEST_VERSION})
+        if new:
+            connection.execute(say, {"key": "store_id", "value": ids.new("evt").removeprefix("evt_")})
+
+
+def _backup(address: Address, line: engine.Line) -> Path:
+    for number in range(1, BACKUP_TRIES):
+        target = address.path.with_name(f"{address.path.name}.before-{REVISIONS[-1]}.{number}")
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            copy = sqlite3.connect(target)
+            try:
+                line.raw.backup(copy)
+            finally:
+                copy.close()
+            return target
+    raise StoreAway(f"no backup of {address.path} could be made beside it")
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".") if part.isdecimal())

@@ -1,0 +1,267 @@
+"""Rows of the tables and the frozen values the house works with, made from each other in one place."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any
+
+from duly.clock import MICROSECOND, from_us, to_us
+from duly.core.definition_json import definition_from_json
+from duly.core.run import Entry, Missed, Run
+from duly.core.task import Broken, Definition, Task
+from duly.errors import Invalid
+from duly.store import tables
+
+DEFINITIONS_CACHED = 4096
+"""Definitions that are kept parsed, by their text; a process with more tasks reads the others anew."""
+
+RUN_COLUMNS = tuple(column.name for column in tables.runs.columns)
+TASK_COLUMNS = tuple(column.name for column in tables.tasks.columns)
+LEDGER_COLUMNS = tuple(column.name for column in tables.ledger.columns)
+MISSED_COLUMNS = tuple(column.name for column in tables.missed.columns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """An operator's hold on a task, a project or the whole store."""
+
+    id: str
+    scope: str
+    target: str
+    since: datetime
+    until: datetime | None
+    note: str | None
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HolderRow:
+    """One life of one process that may hold leases, as the store knows it."""
+
+    id: str
+    place: str
+    boot: str
+    host: str
+    pid: int
+    ticks: int | None
+    started_at: datetime
+    last_beat_at: datetime
+    beat_lease_us: int
+    lease_for: timedelta
+    state: str
+    slots: int
+    labels: Sequence[str]
+    version: str
+    zone_data: str
+    claims: int
+    claims_lost: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """An entry of the ledger with the number it got."""
+
+    seq: int
+    entry: Entry
+
+
+def dump(mapping: Mapping[str, object]) -> str:
+    """A mapping as JSON text, the same for equal mappings."""
+    return json.dumps(mapping, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def us(instant: datetime | None) -> int | None:
+    """An instant as it is stored."""
+    return None if instant is None else to_us(instant)
+
+
+def at(stored: int | None) -> datetime | None:
+    """An instant as it was stored."""
+    return None if stored is None else from_us(stored)
+
+
+def run_of(row: Sequence[Any]) -> Run:
+    """Make a run from a row in the order of RUN_COLUMNS."""
+    r = dict(zip(RUN_COLUMNS, row, strict=True))
+    return Run(
+        id=r["id"],
+        task=r["task"],
+        occurrence=r["occurrence"],
+        due_at=from_us(r["due_us"]),
+        opened_at=from_us(r["opened_us"]),
+        opened_by=r["opened_by"],
+        opened_by_whom=r["opened_by_whom"],
+        state=r["state"],
+        outcome=r["outcome"],
+        reason=r["reason"],
+        version=r["version"],
+        attempt=r["attempt"],
+        fence=r["fence"],
+        seat=r["seat"],
+        holder=r["holder"],
+        lease_end_us=r["lease_end_us"],
+        lease_boot=r["lease_boot"],
+        claim_token=r["claim_token"],
+        handed_to=r["handed_to"],
+        not_before=from_us(r["not_before_us"]),
+        definition_version=r["definition_version"],
+        input=r["input"],
+        anyway=bool(r["anyway"]),
+        queued=bool(r["queued"]),
+        retry_of=r["retry_of"],
+        started_at=at(r["started_us"]),
+        stopping_since=at(r["stopping_us"]),
+        ended_at=at(r["ended_us"]),
+        cancel_asked_at=at(r["cancel_asked_us"]),
+        cancel_asked_by=r["cancel_asked_by"],
+        worked_for=timedelta(microseconds=r["worked_us"]),
+        interruptions=r["interruptions"],
+        exit_code=r["exit_code"],
+        signal=r["signal"],
+        error=r["error"],
+        log_bytes=r["log_bytes"],
+        log_cut=r["log_cut"],
+    )
+
+
+def run_cells(run: Run) -> dict[str, Any]:
+    """A run as cells by column name."""
+    return {
+        "id": run.id,
+        "task": run.task,
+        "occurrence": run.occurrence,
+        "due_us": to_us(run.due_at),
+        "opened_us": to_us(run.opened_at),
+        "opened_by": run.opened_by,
+        "opened_by_whom": run.opened_by_whom,
+        "state": run.state,
+        "outcome": run.outcome,
+        "reason": run.reason,
+        "version": run.version,
+        "attempt": run.attempt,
+        "fence": run.fence,
+        "seat": run.seat,
+        "holder": run.holder,
+        "lease_end_us": run.lease_end_us,
+        "lease_boot": run.lease_boot,
+        "claim_token": run.claim_token,
+        "handed_to": run.handed_to,
+        "not_before_us": to_us(run.not_before),
+        "definition_version": run.definition_version,
+        "input": run.input,
+        "anyway": int(run.anyway),
+        "queued": int(run.queued),
+        "retry_of": run.retry_of,
+        "started_us": us(run.started_at),
+        "stopping_us": us(run.stopping_since),
+        "ended_us": us(run.ended_at),
+        "cancel_asked_us": us(run.cancel_asked_at),
+        "cancel_asked_by": run.cancel_asked_by,
+        "worked_us": run.worked_for // MICROSECOND,
+        "interruptions": run.interruptions,
+        "exit_code": run.exit_code,
+        "signal": run.signal,
+        "error": run.error,
+        "log_bytes": run.log_bytes,
+        "log_cut": run.log_cut,
+    }
+
+
+def task_of(row: Sequence[Any]) -> Task:
+    """Make a task from a row in the order of TASK_COLUMNS; a definition that no longer reads is kept as broken."""
+    t = dict(zip(TASK_COLUMNS, row, strict=True))
+    read = parsed(t["definition"])
+    if isinstance(read, Broken):
+        definition = Definition(name=t["name"], project=t["project"], enabled=bool(t["enabled"]))
+    else:
+        definition = read if read.enabled == bool(t["enabled"]) else replace(read, enabled=bool(t["enabled"]))
+    return Task(
+        id=t["id"],
+        definition=definition,
+        broken=read if isinstance(read, Broken) else None,
+        version=t["version"],
+        definition_version=t["definition_version"],
+        planned_until=from_us(t["planned_until_us"]),
+        next_due_at=at(t["next_due_us"]),
+        next_start_at=at(t["next_start_us"]),
+        done=bool(t["done"]),
+        fence=t["fence"],
+        runs=t["runs"],
+        failures_in_a_row=t["failures_in_a_row"],
+        last_run=t["last_run"],
+        source=json.loads(t["source"]),
+        created_at=from_us(t["created_us"]),
+        created_by=t["created_by"],
+        updated_at=from_us(t["updated_us"]),
+        removed_at=at(t["removed_us"]),
+    )
+
+
+@lru_cache(maxsize=DEFINITIONS_CACHED)
+def parsed(text: str) -> Definition | Broken:
+    """A definition from its stored text; what does not read says which field and why."""
+    try:
+        return definition_from_json(json.loads(text))
+    except Invalid as error:
+        return Broken(field=error.field or "definition", message=error.message)
+    except (ValueError, TypeError, AttributeError) as error:
+        return Broken(field="definition", message=f"it is not the JSON of a definition: {error}")
+
+
+def entry_cells(entry: Entry) -> tuple[Any, ...]:
+    """An entry as cells in the order of LEDGER_COLUMNS without its number."""
+    return (
+        to_us(entry.at),
+        entry.kind,
+        entry.task,
+        entry.occurrence,
+        entry.run,
+        entry.attempt,
+        entry.reason,
+        entry.holder,
+        entry.by,
+        entry.count,
+        us(entry.until_at),
+        dump(entry.details) if entry.details else None,
+    )
+
+
+def entry_of(row: Sequence[Any]) -> Written:
+    """Make an entry from a row in the order of LEDGER_COLUMNS."""
+    e = dict(zip(LEDGER_COLUMNS, row, strict=True))
+    return Written(
+        seq=e["seq"],
+        entry=Entry(
+            kind=e["kind"],
+            at=from_us(e["at_us"]),
+            task=e["task"],
+            occurrence=e["occurrence"],
+            run=e["run"],
+            attempt=e["attempt"],
+            reason=e["reason"],
+            holder=e["holder"],
+            by=e["by"],
+            count=e["count"],
+            until_at=at(e["until_us"]),
+            details=json.loads(e["details"]) if e["details"] else {},
+        ),
+    )
+
+
+def missed_of(row: Sequence[Any]) -> Missed:
+    """Make a missed occurrence from a row in the order of MISSED_COLUMNS."""
+    m = dict(zip(MISSED_COLUMNS, row, strict=True))
+    return Missed(
+        id=m["id"],
+        task=m["task"],
+        occurrence=m["occurrence"],
+        due_at=from_us(m["due_us"]),
+        until_at=from_us(m["until_us"]),
+        count=m["count"],
+        reason=m["reason"],
+        noticed_at=from_us(m["noticed_us"]),
+        holder=m["holder"],
+        state=m["state"],
+    )

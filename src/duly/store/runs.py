@@ -1,0 +1,282 @@
+"""Runs: opened, claimed, kept alive, moved by steps, found by every question the loops and people ask."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import bindparam, case, exists, func, literal, or_, select, update
+from sqlalchemy.sql.elements import CompilerElement
+
+from duly.clock import to_us
+from duly.core.run import Run, Step
+from duly.store import steps
+from duly.store.engine import Line
+from duly.store.rows import RUN_COLUMNS, run_cells, run_of
+from duly.store.sql import Batch, Statement, insert_batch, rows_of
+from duly.store.tables import runs, tasks
+
+BY_HAND = "manual"
+_columns = [runs.c[name] for name in RUN_COLUMNS]
+_all = select(*_columns)
+_other = runs.alias("other")
+_seat_taken = exists(
+    select(literal(1)).where(_other.c.task == runs.c.task, or_(_other.c.state == "held", _other.c.state == "parked"))
+)
+_hand_first = case((runs.c.opened_by == BY_HAND, 0), else_=1)
+BY_ID = Statement(_all.where(runs.c.id == bindparam("id")))
+BY_OCCURRENCE = Statement(_all.where(runs.c.task == bindparam("task"), runs.c.occurrence == bindparam("occurrence")))
+IDS_LIKE = Statement(
+    select(runs.c.id).where(runs.c.id.like(bindparam("pattern"), escape="\\")).limit(bindparam("most"))
+)
+INSERT = insert_batch(runs, RUN_COLUMNS)
+CLAIMABLE = Statement(
+    _all.where(
+        runs.c.state == "waiting",
+        runs.c.not_before_us <= bindparam("now_us"),
+        ~_seat_taken,
+    )
+    .order_by(_hand_first, runs.c.due_us, runs.c.id)
+    .limit(bindparam("most"))
+)
+BLOCKED = Statement(
+    select(*_columns, _other.c.id, _other.c.holder, _other.c.started_us)
+    .select_from(_other.join(runs, runs.c.task == _other.c.task).join(tasks, tasks.c.id == runs.c.task))
+    .where(
+        or_(_other.c.state == "held", _other.c.state == "parked"),
+        runs.c.state == "waiting",
+        runs.c.opened_by != BY_HAND,
+        tasks.c.overlap == "skip",
+    )
+    .order_by(runs.c.due_us)
+    .limit(bindparam("most"))
+)
+WAITING_OF = Statement(
+    _all.where(runs.c.task == bindparam("task"), runs.c.state == "waiting").order_by(runs.c.due_us, runs.c.id)
+)
+LIVE_OF = Statement(_all.where(runs.c.task == bindparam("task"), or_(runs.c.state == "held", runs.c.state == "parked")))
+NOT_BEFORE = Statement(
+    select(func.min(runs.c.not_before_us)).where(runs.c.state == "waiting", runs.c.not_before_us > bindparam("now_us"))
+)
+CANCEL_ASKED = Statement(
+    _all.where(runs.c.state == "held", runs.c.holder == bindparam("holder"), runs.c.cancel_asked_us.is_not(None))
+)
+HELD_BY = Statement(_all.where(runs.c.state == "held", runs.c.holder == bindparam("holder")))
+HELD_BY_OTHERS = Statement(
+    _all.where(runs.c.state == "held", runs.c.holder != bindparam("holder"))
+    .order_by(runs.c.lease_end_us)
+    .limit(bindparam("most"))
+)
+COUNTS = Statement(
+    select(runs.c.state, func.count()).where(runs.c.state.in_(("waiting", "held", "parked"))).group_by(runs.c.state)
+)
+_text = runs.c.id.type
+LISTED = Statement(
+    _all.where(
+        runs.c.id < bindparam("before"),
+        or_(bindparam("task", type_=_text).is_(None), runs.c.task == bindparam("task")),
+        or_(bindparam("state", type_=_text).is_(None), runs.c.state == bindparam("state")),
+        or_(bindparam("outcome", type_=_text).is_(None), runs.c.outcome == bindparam("outcome")),
+        runs.c.opened_us >= bindparam("since_us"),
+    )
+    .order_by(runs.c.id.desc())
+    .limit(bindparam("most"))
+)
+_CLAIMED: dict[str, type] = {
+    "id": str,
+    "was_version": int,
+    "holder": str,
+    "claim_token": str,
+    "lease_end_us": int,
+    "lease_boot": str,
+    "seat": int,
+    "definition_version": int,
+    "started_us": int,
+}
+
+
+def _claim(size: int) -> CompilerElement:
+    v = rows_of(size, _CLAIMED)
+    fence = select(tasks.c.fence).where(tasks.c.id == runs.c.task).scalar_subquery()
+    return (
+        update(runs)
+        .where(runs.c.id == v.c.id, runs.c.version == v.c.was_version, runs.c.state == "waiting")
+        .values(
+            state="held",
+            version=runs.c.version + 1,
+            attempt=runs.c.attempt + 1,
+            # In the statement, never from what was read: two attempts must not carry one fence.
+            fence=fence,
+            seat=v.c.seat,
+            holder=v.c.holder,
+            claim_token=v.c.claim_token,
+            lease_end_us=v.c.lease_end_us,
+            lease_boot=v.c.lease_boot,
+            definition_version=v.c.definition_version,
+            started_us=v.c.started_us,
+            handed_to=None,
+            stopping_us=None,
+        )
+        .returning(*_columns)
+    )
+
+
+CLAIM = Batch(_claim, tuple(_CLAIMED))
+_BEAT: dict[str, type] = {"id": str, "fence": int, "holder": str, "boot": str, "end_us": int}
+
+
+def _beat(size: int) -> CompilerElement:
+    v = rows_of(size, _BEAT)
+    return (
+        update(runs)
+        .where(
+            runs.c.id == v.c.id,
+            runs.c.fence == v.c.fence,
+            runs.c.holder == v.c.holder,
+            runs.c.lease_boot == v.c.boot,
+            runs.c.state == "held",
+        )
+        # The greater of both: a late message never lowers a lease.
+        .values(lease_end_us=case((runs.c.lease_end_us > v.c.end_us, runs.c.lease_end_us), else_=v.c.end_us))
+        .returning(runs.c.id, runs.c.fence)
+    )
+
+
+BEAT = Batch(_beat, tuple(_BEAT))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What a claim gives a waiting run: holder, token, lease, seat and the definition it will be performed by."""
+
+    run: Run
+    holder: str
+    token: str
+    lease_end_us: int
+    lease_boot: str
+    seat: int
+    definition_version: int
+    started_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocked:
+    """A waiting run whose seat is taken, and the run that has it."""
+
+    run: Run
+    by_run: str
+    by_holder: str | None
+    since_us: int | None
+
+
+class Runs:
+    """Runs are written by conditional statements only: losing is normal and says so."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+
+    def by_id(self, id_: str) -> Run | None:
+        """The run of this id."""
+        row = self._line.row(BY_ID, id=id_)
+        return None if row is None else run_of(row)
+
+    def by_occurrence(self, task: str, occurrence: str) -> Run | None:
+        """The run that an occurrence opened."""
+        row = self._line.row(BY_OCCURRENCE, task=task, occurrence=occurrence)
+        return None if row is None else run_of(row)
+
+    def ids_like(self, pattern: str, most: int) -> list[str]:
+        """Ids of runs that match a LIKE pattern."""
+        return [row[0] for row in self._line.rows(IDS_LIKE, pattern=pattern, most=most)]
+
+    def insert(self, opened: Iterable[Run]) -> None:
+        """Open runs; IntegrityError when one of the occurrences has opened a run before."""
+        rows = []
+        for run in opened:
+            cells = run_cells(run)
+            rows.append([cells[name] for name in RUN_COLUMNS])
+        self._line.many(INSERT, rows)
+
+    def claimable(self, now: datetime, most: int) -> list[Run]:
+        """Waiting runs whose time has come and whose task has a free seat: by hand first, then in due order."""
+        return [run_of(row) for row in self._line.rows(CLAIMABLE, now_us=to_us(now), most=most)]
+
+    def blocked(self, most: int) -> list[Blocked]:
+        """Waiting runs that time or an event opened, of tasks that skip when their seat is taken, as it is."""
+        width = len(RUN_COLUMNS)
+        return [
+            Blocked(run=run_of(row[:width]), by_run=row[width], by_holder=row[width + 1], since_us=row[width + 2])
+            for row in self._line.rows(BLOCKED, most=most)
+        ]
+
+    def claim(self, claims: Sequence[Claim]) -> list[Run]:
+        """Claim waiting runs; gives those that were won, as they stand now; the fences were raised before."""
+        rows = [
+            (
+                claim.run.id,
+                claim.run.version,
+                claim.holder,
+                claim.token,
+                claim.lease_end_us,
+                claim.lease_boot,
+                claim.seat,
+                claim.definition_version,
+                to_us(claim.started_at),
+            )
+            for claim in claims
+        ]
+        return [run_of(row) for row in self._line.many(CLAIM, rows)]
+
+    def beat(self, vouched: Sequence[tuple[str, int]], *, holder: str, boot: str, end_us: int) -> set[tuple[str, int]]:
+        """Extend the leases of these (run, fence) pairs; gives those that are still this holder's."""
+        rows = [(run, fence, holder, boot, end_us) for run, fence in sorted(vouched)]
+        return {(row[0], row[1]) for row in self._line.many(BEAT, rows)}
+
+    def move(self, moved: Sequence[Step], *, naming_lease: bool = False) -> set[str]:
+        """Write steps; gives the ids of the runs that still stood as they were read."""
+        return steps.write(self._line, moved, naming_lease=naming_lease)
+
+    def waiting_of(self, task: str) -> list[Run]:
+        """A task's waiting runs, in due order."""
+        return self._read(WAITING_OF, task=task)
+
+    def live_of(self, task: str) -> list[Run]:
+        """A task's held and parked runs."""
+        return self._read(LIVE_OF, task=task)
+
+    def cancel_asked(self, holder: str) -> list[Run]:
+        """Runs held by this holder that somebody asked to cancel."""
+        return self._read(CANCEL_ASKED, holder=holder)
+
+    def held_by(self, holder: str) -> list[Run]:
+        """Runs held in this holder's name."""
+        return self._read(HELD_BY, holder=holder)
+
+    def held_by_others(self, holder: str, most: int) -> list[Run]:
+        """Runs held by anybody else, those whose lease ends first at the front."""
+        return self._read(HELD_BY_OTHERS, holder=holder, most=most)
+
+    def listed(
+        self,
+        *,
+        before: str = "~",
+        task: str | None = None,
+        state: str | None = None,
+        outcome: str | None = None,
+        since_us: int = 0,
+        most: int = 50,
+    ) -> list[Run]:
+        """Runs for people, newest first, with ids below `before`; `state` is the stored word."""
+        return self._read(LISTED, before=before, task=task, state=state, outcome=outcome, since_us=since_us, most=most)
+
+    def counts(self) -> dict[str, int]:
+        """How many runs are waiting, held and parked."""
+        return {row[0]: row[1] for row in self._line.rows(COUNTS)}
+
+    def soonest_not_before_us(self, now: datetime) -> int | None:
+        """The earliest instant ahead at which a waiting run may start."""
+        row = self._line.row(NOT_BEFORE, now_us=to_us(now))
+        return None if row is None else row[0]
+
+    def _read(self, statement: Statement, **given: Any) -> list[Run]:
+        return [run_of(row) for row in self._line.rows(statement, **given)]

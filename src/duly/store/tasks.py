@@ -1,0 +1,350 @@
+"""Tasks: definitions with their versions, cursors, switches and counters."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import and_, bindparam, func, insert, or_, select, update
+from sqlalchemy.sql.elements import CompilerElement
+
+from duly.clock import to_us
+from duly.core.definition_json import definition_to_json
+from duly.core.task import Definition, Task
+from duly.store.engine import Line
+from duly.store.rows import TASK_COLUMNS, dump, task_of, us
+from duly.store.sql import Batch, Statement, rows_of
+from duly.store.tables import definitions, pauses, projects, tasks
+
+_columns = [tasks.c[name] for name in TASK_COLUMNS]
+_all = select(*_columns)
+_live = tasks.c.removed_us.is_(None)
+BY_ID = Statement(_all.where(tasks.c.id == bindparam("id")))
+BY_NAME = Statement(
+    _all.where(tasks.c.project_key == bindparam("project_key"), tasks.c.name_key == bindparam("name_key"), _live)
+)
+NAMED = Statement(_all.where(tasks.c.name_key == bindparam("name_key"), _live).order_by(tasks.c.project_key))
+IDS_LIKE = Statement(
+    select(tasks.c.id).where(tasks.c.id.like(bindparam("pattern"), escape="\\")).limit(bindparam("most"))
+)
+PAGE = Statement(
+    _all.where(
+        _live,
+        or_(
+            tasks.c.project_key > bindparam("after_project"),
+            and_(tasks.c.project_key == bindparam("after_project"), tasks.c.name_key > bindparam("after_name")),
+        ),
+    )
+    .order_by(tasks.c.project_key, tasks.c.name_key)
+    .limit(bindparam("most"))
+)
+DUE = Statement(
+    _all.where(tasks.c.next_start_us <= bindparam("now_us")).order_by(tasks.c.next_start_us).limit(bindparam("most"))
+)
+SOONEST = Statement(select(func.min(tasks.c.next_start_us)).where(tasks.c.next_start_us.is_not(None)))
+NEXT = Statement(
+    _all.where(tasks.c.next_start_us.is_not(None)).order_by(tasks.c.next_start_us, tasks.c.id).limit(bindparam("most"))
+)
+IN_SCOPE = Statement(
+    _all.where(
+        _live,
+        or_(
+            bindparam("scope", type_=pauses.c.scope.type) == "store",
+            and_(bindparam("scope") == "project", tasks.c.project_key == bindparam("target")),
+            and_(bindparam("scope") == "task", tasks.c.id == bindparam("target")),
+        ),
+    )
+)
+COUNTS = Statement(
+    select(func.count(), func.coalesce(func.sum(tasks.c.enabled), 0), func.min(tasks.c.next_due_us))
+    .select_from(tasks)
+    .where(_live)
+)
+FAILING = Statement(select(func.count()).select_from(tasks).where(_live, tasks.c.failures_in_a_row > 0))
+INSERT = Statement(insert(tasks).values({name: bindparam(name, type_=tasks.c[name].type) for name in TASK_COLUMNS}))
+INSERT_DEFINITION = Statement(
+    insert(definitions).values({c.name: bindparam(c.name, type_=c.type) for c in definitions.columns})
+)
+DEFINITION = Statement(
+    select(definitions.c.definition).where(
+        definitions.c.task == bindparam("task"), definitions.c.version == bindparam("version")
+    )
+)
+DEFINITIONS = Statement(
+    select(definitions.c.version, definitions.c.from_us, definitions.c.era_from_us, definitions.c.definition)
+    .where(definitions.c.task == bindparam("task"))
+    .order_by(definitions.c.version)
+)
+SET_STATE = Statement(
+    update(tasks)
+    .where(tasks.c.id == bindparam("of"), tasks.c.version == bindparam("was_version"))
+    .values(
+        version=tasks.c.version + 1,
+        enabled=bindparam("enabled"),
+        removed_us=bindparam("removed_us"),
+        updated_us=bindparam("updated_us"),
+        planned_until_us=bindparam("planned_until_us"),
+        next_due_us=bindparam("next_due_us"),
+        next_start_us=bindparam("next_start_us"),
+        done=bindparam("done"),
+    )
+)
+PROJECT = Statement(select(projects.c.name).where(projects.c.name_key == bindparam("key")))
+PROJECTS = Statement(select(projects.c.name).order_by(projects.c.name_key))
+INSERT_PROJECT = Statement(
+    insert(projects).values(name_key=bindparam("name_key"), name=bindparam("name"), created_us=bindparam("created_us"))
+)
+_PLANNED: dict[str, type] = {
+    "id": str,
+    "was_definition_version": int,
+    "was_planned_until_us": int,
+    "planned_until_us": int,
+    "next_due_us": int,
+    "next_start_us": int,
+    "done": int,
+}
+
+
+def _planned(size: int) -> CompilerElement:
+    v = rows_of(size, _PLANNED)
+    return (
+        update(tasks)
+        .where(
+            tasks.c.id == v.c.id,
+            tasks.c.definition_version == v.c.was_definition_version,
+            tasks.c.planned_until_us == v.c.was_planned_until_us,
+            # The cursor never moves back.
+            tasks.c.planned_until_us <= v.c.planned_until_us,
+        )
+        .values(
+            planned_until_us=v.c.planned_until_us,
+            next_due_us=v.c.next_due_us,
+            next_start_us=v.c.next_start_us,
+            done=v.c.done,
+        )
+        .returning(tasks.c.id)
+    )
+
+
+PLANNED = Batch(_planned, tuple(_PLANNED))
+_RAISE: dict[str, type] = {"id": str, "by": int}
+
+
+def _raise_fence(size: int) -> CompilerElement:
+    v = rows_of(size, _RAISE)
+    return (
+        update(tasks)
+        .where(tasks.c.id == v.c.id)
+        .values(fence=tasks.c.fence + v.c.by)
+        .returning(tasks.c.id, tasks.c.fence)
+    )
+
+
+RAISE_FENCE = Batch(_raise_fence, tuple(_RAISE))
+_COUNTED: dict[str, type] = {"id": str, "by": int, "failures_in_a_row": int, "last_run": str}
+
+
+def _counted(size: int) -> CompilerElement:
+    v = rows_of(size, _COUNTED)
+    return (
+        update(tasks)
+        .where(tasks.c.id == v.c.id)
+        .values(runs=tasks.c.runs + v.c.by, failures_in_a_row=v.c.failures_in_a_row, last_run=v.c.last_run)
+        .returning(tasks.c.id)
+    )
+
+
+COUNTED = Batch(_counted, tuple(_COUNTED))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CursorMove:
+    """What planning makes of a task: where its cursor stood, where it goes, and what comes next."""
+
+    task: Task
+    planned_until: datetime
+    next_due_at: datetime | None
+    next_start_at: datetime | None
+    done: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """One version of a task's definition, the instant from which it held, and that from which its triggers did."""
+
+    version: int
+    from_us: int
+    era_from_us: int
+    definition: str
+
+
+class Tasks:
+    """Tasks are found by id or name, planned in batches, and switched one at a time."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+
+    def by_id(self, id_: str) -> Task | None:
+        """The task of this id, a removed one too."""
+        row = self._line.row(BY_ID, id=id_)
+        return None if row is None else task_of(row)
+
+    def by_name(self, project_key: str, name_key: str) -> Task | None:
+        """The live task of this name in this project; keys are the names as compared."""
+        row = self._line.row(BY_NAME, project_key=project_key, name_key=name_key)
+        return None if row is None else task_of(row)
+
+    def named(self, name_key: str) -> list[Task]:
+        """Live tasks of this name in any project."""
+        return [task_of(row) for row in self._line.rows(NAMED, name_key=name_key)]
+
+    def ids_like(self, pattern: str, most: int) -> list[str]:
+        """Ids of tasks that match a LIKE pattern."""
+        return [row[0] for row in self._line.rows(IDS_LIKE, pattern=pattern, most=most)]
+
+    def page(self, *, after: tuple[str, str] = ("", ""), most: int = 1000) -> list[Task]:
+        """Live tasks by project and name, after the given pair of keys."""
+        rows = self._line.rows(PAGE, after_project=after[0], after_name=after[1], most=most)
+        return [task_of(row) for row in rows]
+
+    def in_scope(self, scope: str, target: str) -> list[Task]:
+        """Live tasks that a pause of this scope and target holds."""
+        return [task_of(row) for row in self._line.rows(IN_SCOPE, scope=scope, target=target)]
+
+    def due(self, now: datetime, most: int) -> list[Task]:
+        """Tasks whose next start has come, the earliest first."""
+        return [task_of(row) for row in self._line.rows(DUE, now_us=to_us(now), most=most)]
+
+    def soonest_us(self) -> int | None:
+        """The instant of the earliest next start of all tasks."""
+        row = self._line.row(SOONEST)
+        return None if row is None else row[0]
+
+    def next(self, most: int) -> list[Task]:
+        """Tasks by their next start, the earliest first."""
+        return [task_of(row) for row in self._line.rows(NEXT, most=most)]
+
+    def counts(self) -> tuple[int, int, int | None, int]:
+        """How many tasks there are, how many enabled, the earliest next due instant, how many failing."""
+        row = self._line.row(COUNTS)
+        failing = self._line.row(FAILING)
+        assert row is not None
+        assert failing is not None
+        return int(row[0]), int(row[1]), row[2], int(failing[0])
+
+    def insert(self, task: Task) -> None:
+        """Add a new task with the first version of its definition; IntegrityError when the name is taken."""
+        definition = task.definition
+        self._line.run(INSERT, **_cells(task))
+        self._line.run(
+            INSERT_DEFINITION,
+            task=task.id,
+            version=task.definition_version,
+            from_us=to_us(task.created_at),
+            era_from_us=to_us(task.planned_until),
+            definition=dump(definition_to_json(definition)),
+        )
+
+    def definition_text(self, task: str, version: int) -> str | None:
+        """One version of a task's definition, as its JSON was written."""
+        row = self._line.row(DEFINITION, task=task, version=version)
+        return None if row is None else str(row[0])
+
+    def versions(self, task: str) -> list[Held]:
+        """All versions of a task's definition, oldest first."""
+        return [
+            Held(version=row[0], from_us=row[1], era_from_us=row[2], definition=row[3])
+            for row in self._line.rows(DEFINITIONS, task=task)
+        ]
+
+    def move_cursors(self, moves: Sequence[CursorMove]) -> set[str]:
+        """Write plans; gives the ids of tasks whose definition and cursor still stood as read."""
+        rows = [
+            (
+                move.task.id,
+                move.task.definition_version,
+                to_us(move.task.planned_until),
+                to_us(move.planned_until),
+                us(move.next_due_at),
+                us(move.next_start_at),
+                int(move.done),
+            )
+            for move in moves
+        ]
+        return {row[0] for row in self._line.many(PLANNED, rows)}
+
+    def raise_fences(self, counts: Iterable[tuple[str, int]]) -> dict[str, int]:
+        """Raise the fence of each task by the number of claims about to be made; gives the new fences."""
+        return {row[0]: row[1] for row in self._line.many(RAISE_FENCE, list(counts))}
+
+    def set_state(self, before: Task, after: Task) -> bool:
+        """Write a task's switch, cursor and removal if its version still stands; False: somebody was faster."""
+        return (
+            self._line.run(
+                SET_STATE,
+                of=before.id,
+                was_version=before.version,
+                enabled=int(after.definition.enabled),
+                removed_us=us(after.removed_at),
+                updated_us=to_us(after.updated_at),
+                planned_until_us=to_us(after.planned_until),
+                next_due_us=us(after.next_due_at),
+                next_start_us=us(after.next_start_at),
+                done=int(after.done),
+            )
+            == 1
+        )
+
+    def count(self, rows: Sequence[tuple[str, int, int, str]]) -> None:
+        """Note ends of runs: task, how many, failures in a row now, the last run's id."""
+        self._line.many(COUNTED, rows)
+
+    def ensure_project(self, key: str, name: str, now: datetime) -> str:
+        """Make a project unless there is one of this key; gives the name it goes by."""
+        row = self._line.row(PROJECT, key=key)
+        if row is not None:
+            return str(row[0])
+        self._line.run(INSERT_PROJECT, name_key=key, name=name, created_us=to_us(now))
+        return name
+
+    def project(self, key: str) -> str | None:
+        """The name of the project of this key."""
+        row = self._line.row(PROJECT, key=key)
+        return None if row is None else str(row[0])
+
+
+def _cells(task: Task) -> dict[str, Any]:
+    definition: Definition = task.definition
+    return {
+        "id": task.id,
+        "project": definition.project,
+        "project_key": key_of(definition.project),
+        "name": definition.name,
+        "name_key": key_of(definition.name),
+        "enabled": int(definition.enabled),
+        "definition": dump(definition_to_json(definition)),
+        "definition_version": task.definition_version,
+        "version": task.version,
+        "source": dump(task.source),
+        "created_us": to_us(task.created_at),
+        "created_by": task.created_by,
+        "updated_us": to_us(task.updated_at),
+        "removed_us": us(task.removed_at),
+        "overlap": definition.rules.overlap,
+        "queue": definition.rules.queue,
+        "planned_until_us": to_us(task.planned_until),
+        "next_due_us": us(task.next_due_at),
+        "next_start_us": us(task.next_start_at),
+        "done": int(task.done),
+        "fence": task.fence,
+        "runs": task.runs,
+        "failures_in_a_row": task.failures_in_a_row,
+        "last_run": task.last_run,
+    }
+
+
+def key_of(name: str) -> str:
+    """A name as names are compared: ignoring case."""
+    import unicodedata
+
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
