@@ -1,0 +1,63 @@
+"""How moments and spans are told to people: how far off, and at which local time with which offset."""
+
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+SHOWN_DAYS = 99
+
+
+def distance(span: timedelta) -> str:
+    """Tell a span in its two largest units: `4h 12m`, `3d 2h`, `45s`."""
+    total = int(abs(span).total_seconds())
+    if total < MINUTE:
+        return f"{total}s"
+    if total < HOUR:
+        minutes, seconds = divmod(total, MINUTE)
+        return f"{minutes}m {seconds}s" if minutes < 10 and seconds else f"{minutes}m"
+    if total < DAY:
+        hours, rest = divmod(total, HOUR)
+        return f"{hours}h {rest // MINUTE}m" if rest // MINUTE else f"{hours}h"
+    days, rest = divmod(total, DAY)
+    return f"{days}d {rest // HOUR}h" if days < 10 and rest // HOUR else f"{days}d"
+
+
+def away(at: datetime, now: datetime) -> str:
+    """Tell how far off an instant is: `in 4h 12m`, `3m ago`, `now`."""
+    span = at - now
+    if timedelta(seconds=-1) < span < timedelta(seconds=1):
+        return "now"
+    return f"in {distance(span)}" if span > timedelta(0) else f"{distance(span)} ago"
+
+
+def local(at: datetime, zone: ZoneInfo | None) -> datetime:
+    """Give an instant on a zone's wall; in UTC where the zone is not known."""
+    try:
+        return at.astimezone(zone) if zone is not None else at
+    except OverflowError:
+        return at
+
+
+def clock_text(at: datetime, zone: ZoneInfo | None, now: datetime) -> str:
+    """Tell an instant as short as it stays plain: the time of today, else the date too; always with the offset."""
+    there, today = local(at, zone), local(now, zone)
+    time = f"{there:%H:%M:%S}" if there.second else f"{there:%H:%M}"
+    offset = offset_of(there)
+    if there.date() == today.date():
+        return f"{time} {offset}"
+    if timedelta(0) < there.date() - today.date() < timedelta(days=7):
+        return f"{there:%a} {time} {offset}"
+    return f"{there:%Y-%m-%d} {time} {offset}"
+
+
+def full_text(at: datetime, zone: ZoneInfo | None) -> str:
+    """Tell an instant whole: weekday, date, time, offset."""
+    there = local(at, zone)
+    return f"{there:%a} {there.year:04d}-{there:%m-%d %H:%M:%S} {offset_of(there)}"
+
+
+def offset_of(there: datetime) -> str:
+    """Give the offset of a local time as `+02:00`."""
+    from duly.operations.shapes import offset_text
+
+    return offset_text(there.utcoffset() or timedelta(0))
