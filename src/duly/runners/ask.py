@@ -1,0 +1,113 @@
+"""What a holder asks of a keeper: the ask itself, how it is handed over, and what may be wrong with it.
+
+Standard library only and nothing of ours but its siblings of the same kind: keepers load it by path.
+"""
+
+import contextlib
+import errno
+import json
+import os
+import select
+import socket
+import struct
+from typing import NamedTuple
+
+from duly.runners import processes
+
+READ_BYTES = 256 * 1024
+ARGUMENT_BYTES = 131_072  # Linux takes no single argument or variable larger than this, its NUL included
+LENGTH = struct.Struct("!I")
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+class Ask(NamedTuple):
+    """What the holder asks for: whose attempt it is, and what to start."""
+
+    run: str
+    fence: int
+    holder: str
+    argv: list[str]
+    cwd: str
+    env: dict[str, str]
+    timeout_s: float | None
+    grace_s: float
+    stdin: bool
+    stdout: bool
+
+
+def receive(channel: socket.socket) -> Ask | None:
+    """Read the whole ask; None if the holder is gone before it was sent."""
+    data = b""
+    while len(data) < LENGTH.size or len(data) < LENGTH.size + LENGTH.unpack_from(data)[0]:
+        try:
+            piece = channel.recv(READ_BYTES)
+        except ConnectionError:
+            return None
+        if not piece:
+            return None
+        data += piece
+    return Ask(**json.loads(data[LENGTH.size :]))
+
+
+def hung_up(channel: socket.socket) -> bool:
+    """Say whether the holder has closed its end."""
+    poll = select.poll()
+    poll.register(channel, select.POLLHUP | select.POLLRDHUP)
+    return bool(poll.poll(0))
+
+
+def answer(channel: socket.socket, fields: dict[str, object]) -> None:
+    """Tell the holder, if it still listens."""
+    with contextlib.suppress(OSError):  # it hung up after we had looked: the mark says the rest
+        channel.sendall(json.dumps(fields).encode() + b"\n")
+
+
+def mark(ask: Ask, channel: socket.socket, nursery: tuple[int, int]) -> dict[str, object]:
+    """Give what the mark `begun` says before the work is started: who keeps it, for whom, and where."""
+    own = processes.read(os.getpid())
+    assert own is not None
+    peer = struct.unpack("3i", channel.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+    starter = processes.read(peer)
+    return {
+        "boot": processes.read_file(BOOT_ID, 64).decode().strip(),
+        "pids": processes.namespace(),
+        "keeper": [own.pid, own.ticks],
+        "nursery": list(nursery),
+        "starter": [starter.pid, starter.ticks] if starter else None,
+        "run": ask.run,
+        "fence": ask.fence,
+        "holder": ask.holder,
+        "work": None,
+    }
+
+
+def check(ask: Ask) -> None:
+    """Say in words what the kernel would say with an error number."""
+    for text in (*ask.argv, *(f"{name}={value}" for name, value in ask.env.items())):
+        size = len(os.fsencode(text)) + 1
+        if size > ARGUMENT_BYTES:
+            raise OSError(errno.E2BIG, f"one argument or variable of {size} bytes; the most is {ARGUMENT_BYTES}")
+    if not os.access(ask.cwd, os.X_OK):
+        raise NotADirectoryError(errno.ENOTDIR, "missing, no directory, or closed to us", ask.cwd)
+
+
+def why(error: OSError | ValueError, ask: Ask) -> tuple[str, str]:
+    """Give the reason of the closed set and a sentence for a work that did not start."""
+    program, folder = ask.argv[0], ask.cwd
+    if isinstance(error, NotADirectoryError) and error.filename == folder:
+        return "no_directory", f"the working directory {folder} is missing or cannot be entered"
+    number = error.errno if isinstance(error, OSError) else None
+    if number == errno.ENOENT and "/" in program and os.access(program, os.F_OK):
+        return "not_found", f"{program} is there, but the interpreter that its first line names is not"
+    if number in (errno.ENOENT, errno.ENOTDIR):
+        return "not_found", f"the program {program} was not found"
+    if number in (errno.EACCES, errno.EPERM):
+        return "not_executable", f"{program} cannot be executed: {os.strerror(number)}"
+    if number == errno.ENOEXEC:
+        return "not_executable", f"{program} cannot be executed: it is no program and has no #! line"
+    if number == errno.E2BIG:
+        return "preflight", (
+            f"the command line is too long ({error.args[1]}); give the text by a file, or as the run's input,"
+            " which the command reads from $DULY_INPUT_FILE"
+        )
+    return "preflight", f"the work could not be started: {error}"

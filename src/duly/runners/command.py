@@ -1,0 +1,290 @@
+"""The runner for commands: an argument list or a shell line, under a keeper, with its output in the attempt's log."""
+
+import contextlib
+import os
+import re
+import select
+import threading
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import assert_never
+
+from duly.core.reasons import Refusal
+from duly.ports import Assignment, Detached, How, Outcome, OutcomeWord
+from duly.runners import keeping, logs, nurseries
+from duly.runners.ask import ARGUMENT_BYTES, Ask
+from duly.runners.nurseries import Nursery
+
+GRACE = timedelta(seconds=10)
+SWEPT_WITHIN_S = 5.0
+INPUT_BYTES = 65_536  # more than this is told by the file alone
+OURS = "DULY_"
+SECRET = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+NAME = re.compile(r"[^=\0]+")
+ATTACH_TRIES = 5
+
+
+class Command:
+    """Performs one attempt of a command. `stop` may come before, during and after `perform`, from any thread."""
+
+    def __init__(
+        self,
+        nursery: Nursery,
+        *,
+        environment: Callable[[], Mapping[str, str]] = lambda: os.environ,
+        grace: timedelta = GRACE,
+    ) -> None:
+        self._nursery = nursery
+        self._environment = environment
+        self._grace = grace
+        self._lock = threading.Lock()
+        self._wish: How | None = None
+        self._bell: int | None = None
+
+    def check(self, action: Mapping[str, object]) -> Refusal | None:
+        """Say what is wrong with the action itself; whether the program is there is seen at the start."""
+        fault = _fault(action)
+        return None if fault is None else Refusal(reason="invalid", sentence=fault)
+
+    def perform(self, assignment: Assignment, checkpoint: Mapping[str, object] | None) -> Outcome | Detached:
+        """Start the command and stay until it has ended; with a checkpoint, look after what was started before."""
+        with self._lock:
+            self._bell = os.eventfd(0)
+        try:
+            if checkpoint is not None:
+                return self._attach(assignment)
+            if self._wish is not None:
+                return _never(self._wish)
+            return self._start(assignment)
+        finally:
+            with self._lock:
+                os.close(self._bell)
+                self._bell = None
+
+    def stop(self, how: How) -> None:
+        """Ask for the end, or the letting go; an end asked for is not taken back, and a kill not softened."""
+        with self._lock:
+            if self._wish == "kill" or (self._wish == "term" and how == "detach"):
+                return
+            self._wish = how
+            if self._bell is not None:
+                os.eventfd_write(self._bell, 1)
+
+    def _start(self, assignment: Assignment) -> Outcome | Detached:
+        refusal = self.check(assignment.action)
+        if refusal is not None:
+            return _not_begun("preflight", refusal.sentence)
+        env = self._env(assignment)
+        if isinstance(env, str):
+            return _not_begun("preflight", env)
+        try:
+            assignment.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if assignment.input is not None:
+                _write_private(assignment.folder / "input", assignment.input.encode("utf-8", "surrogateescape"))
+        except OSError as error:
+            return _not_begun("preflight", f"the attempt's folder cannot be made: {error}")
+        ask = Ask(
+            run=assignment.run,
+            fence=assignment.fence,
+            holder=assignment.holder,
+            argv=_argv(assignment.action),
+            cwd=_cwd(assignment.action),
+            env=env,
+            timeout_s=assignment.timeout.total_seconds(),
+            grace_s=self._grace.total_seconds(),
+            stdin=False,
+            stdout=False,
+        )
+        started = self._nursery.start(assignment.folder, ask)
+        match started:
+            case nurseries.Started():
+                return self._watch(assignment, started.pid, started.ticks)
+            case nurseries.Forbidden():
+                return _not_begun("fence_lost", "the attempt was taken away before it began", word="abandoned")
+            case nurseries.NotStarted():
+                return _not_begun("preflight", started.why)
+            case _:
+                assert_never(started)
+
+    def _attach(self, assignment: Assignment) -> Outcome | Detached:
+        for _ in range(ATTACH_TRIES):
+            seen = keeping.look(assignment.folder)
+            if isinstance(seen, keeping.KeeperStopped):
+                keeping.continue_or_kill(seen)
+            elif isinstance(seen, keeping.KeeperAlive):
+                if seen.holder != assignment.holder:
+                    keeping.send_adopt(assignment.folder, holder=assignment.holder, fence=assignment.fence)
+                return self._watch(assignment, seen.pid, seen.ticks)
+            elif not isinstance(seen, keeping.NeverStarted):
+                return self._settle(assignment)
+            elif keeping.forbid_start(assignment.folder):
+                return _not_begun("returned", "it had not begun", word="abandoned")
+        return self._settle(assignment)
+
+    def _watch(self, assignment: Assignment, pid: int, ticks: int) -> Outcome | Detached:
+        """Wait for the keeper's end, passing on what is wished meanwhile."""
+        ended = nurseries.watch(pid, ticks)
+        bell = self._bell
+        if ended is None or bell is None:
+            return self._settle(assignment)
+        try:
+            poll = select.poll()
+            poll.register(ended, select.POLLIN)
+            poll.register(bell, select.POLLIN)
+            while all(descriptor != ended for descriptor, _ in poll.poll()):
+                with contextlib.suppress(BlockingIOError):
+                    os.eventfd_read(bell)
+                if self._wish == "detach":
+                    return Detached()
+                if self._wish is not None:
+                    self._order(assignment, self._wish)
+        finally:
+            os.close(ended)
+        return self._settle(assignment)
+
+    def _order(self, assignment: Assignment, how: How) -> None:
+        assert how != "detach"
+        keeping.send_end(assignment.folder, holder=assignment.holder, fence=assignment.fence, how=how)
+        seen = keeping.look(assignment.folder)
+        if isinstance(seen, keeping.KeeperStopped):
+            keeping.continue_or_kill(seen)
+
+    def _settle(self, assignment: Assignment) -> Outcome:
+        """Read how it ended; for a keeper that was killed, see that nothing of its work is left."""
+        folder = assignment.folder
+        seen = keeping.look(folder)
+        if isinstance(seen, keeping.KeeperGone) and seen.nursery_alive:
+            keeping.wait_swept(folder, within_s=SWEPT_WITHIN_S)
+            seen = keeping.look(folder)
+        match seen:
+            case keeping.Ended():
+                return keeping.outcome_from_exit(seen.exit)
+            case keeping.Swept():
+                return _abandoned(folder, "its keeper was killed, and what that left was ended", confirmed=True)
+            case keeping.Rebooted():
+                return _abandoned(folder, "the machine was restarted while it ran", confirmed=True)
+            case keeping.KeeperGone():
+                left = keeping.end_strays(folder, assignment.run)
+                said = f"; not ended: {', '.join(left)}" if left else ""
+                return _abandoned(folder, f"its keeper and nursery were both killed{said}", confirmed=False)
+            case keeping.Elsewhere():
+                return _abandoned(folder, "its keeper lives where it cannot be seen from here", confirmed=False)
+            case keeping.NeverStarted() | keeping.KeeperAlive() | keeping.KeeperStopped():
+                return _abandoned(folder, "its traces are gone", confirmed=False)
+            case _:
+                assert_never(seen)
+
+    def _env(self, assignment: Assignment) -> dict[str, str] | str:
+        """Give what the work shall see, or a sentence about a secret that is missing."""
+        around = self._environment()
+        env = {name: value for name, value in around.items() if not name.startswith(OURS)}
+        env |= _told(assignment)
+        given = assignment.action.get("env") or {}
+        assert isinstance(given, Mapping)
+        for name, value in given.items():
+            named = SECRET.fullmatch(value)
+            if named is None:
+                env[name] = value
+            elif named[1] in around and not named[1].startswith(OURS):
+                env[name] = around[named[1]]
+            else:
+                return f"the secret {named[1]}, which the variable {name} names, is not set where this holder runs"
+        # Byte for byte: the nursery reads every text as UTF-8, whatever this process takes its own environment for.
+        return {_utf8(name): _utf8(value) for name, value in env.items()}
+
+
+def _fault(action: Mapping[str, object]) -> str | None:
+    argv, shell, env, cwd = (action.get(name) for name in ("argv", "shell", "env", "cwd"))
+    if (argv is None) == (shell is None):
+        return "a command has either argv, a list, or shell, a line"
+    if shell is not None and not (isinstance(shell, str) and shell.strip()):
+        return "shell is one line of text, not empty"
+    if shell is None and not (isinstance(argv, list | tuple) and argv and all(isinstance(one, str) for one in argv)):
+        return "argv is a list of texts and names the program first"
+    if isinstance(argv, list | tuple) and not argv[0]:
+        return "argv names the program first, and that name is empty"
+    if not isinstance(cwd, str | None) or not isinstance(env or {}, Mapping):
+        return "cwd is a path, env an object of names and texts"
+    variables = dict(env) if isinstance(env, Mapping) else {}
+    if not all(isinstance(name, str) and NAME.fullmatch(name) for name in variables):
+        return "a variable's name is a text without '='"
+    texts = [*_argv(action), cwd or "", *variables.values()]
+    if not all(isinstance(text, str) for text in texts):
+        return "a variable's value is a text"
+    for text in texts:
+        if "\0" in str(text):
+            return "a command's texts cannot hold the character NUL"
+        if len(str(text).encode("utf-8", "surrogateescape")) >= ARGUMENT_BYTES:
+            return (
+                f"one argument is larger than {ARGUMENT_BYTES - 1} bytes, which is the most that Linux takes; give the"
+                " text by a file, or as the run's input, which the command reads from $DULY_INPUT_FILE"
+            )
+    return None
+
+
+def _argv(action: Mapping[str, object]) -> list[str]:
+    argv, shell = action.get("argv"), action.get("shell")
+    if shell is not None:
+        return ["/bin/sh", "-c", str(shell)]
+    assert isinstance(argv, list | tuple)
+    return [_utf8(str(one)) for one in argv]
+
+
+def _cwd(action: Mapping[str, object]) -> str:
+    cwd = action.get("cwd")
+    return cwd if isinstance(cwd, str) else str(Path.home())
+
+
+def _told(assignment: Assignment) -> dict[str, str]:
+    """Give what the work is told about itself."""
+    told = {
+        "DULY_TASK": assignment.task_name,
+        "DULY_PROJECT": assignment.project,
+        "DULY_RUN": assignment.run,
+        "DULY_ATTEMPT": str(assignment.attempt),
+        "DULY_FENCE": str(assignment.fence),
+        "DULY_OCCURRENCE": assignment.occurrence,
+        "DULY_OPENED_BY": assignment.opened_by,
+    }
+    if assignment.due_at is not None:
+        told["DULY_DUE_AT"] = _rfc3339(assignment.due_at)
+    if assignment.input is not None:
+        told["DULY_INPUT_FILE"] = str(assignment.folder / "input")
+        if "\0" not in assignment.input and len(assignment.input.encode("utf-8", "surrogateescape")) <= INPUT_BYTES:
+            told["DULY_INPUT"] = assignment.input
+    return told
+
+
+def _rfc3339(instant: datetime) -> str:
+    return instant.isoformat().replace("+00:00", "Z")
+
+
+def _utf8(text: str) -> str:
+    return os.fsencode(text).decode("utf-8", "surrogateescape")
+
+
+def _write_private(path: Path, data: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+
+
+def _never(wish: How) -> Outcome:
+    if wish == "detach":
+        return _not_begun("returned", "it was let go before it began", word="abandoned")
+    return _not_begun("cancelled_by_hand", "it was cancelled before it began", word="cancelled")
+
+
+def _not_begun(reason: str, error: str, *, word: OutcomeWord = "failed") -> Outcome:
+    return Outcome(word=word, reason=reason, error=error, side_effect=False)
+
+
+def _abandoned(folder: Path, error: str, *, confirmed: bool) -> Outcome:
+    return Outcome(
+        word="abandoned",
+        reason="holder_died" if confirmed else "end_not_confirmed",
+        error=error,
+        confirmed=confirmed,
+        log_bytes=logs.size(folder),
+    )

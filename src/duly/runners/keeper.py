@@ -1,0 +1,329 @@
+"""The keeper: the small process of ours around one command; it owns the tree, the log, the timeout and the end.
+
+Standard library only and nothing of ours but its siblings of the same kind: the nursery loads it by path and forks
+one a command. It sleeps without a timeout while no timer runs, and is gone only after its last descendant.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import select
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Sequence
+
+from duly.runners import ask as asking
+from duly.runners import output, processes
+
+LEFTOVERS_AFTER_S = 2.0  # what a finished command leaves running has so long to end by itself
+AGAIN_AFTER_S = 0.02  # the first look after a KILL; each next look waits twice as long
+AGAIN_UP_TO_S = 1.0
+STRAYS_EVERY_MS = 100
+STRAYS_WITHIN_S = 5.0  # what is no descendant of ours and outlives its KILL for so long is named a survivor
+EXIT_WITHIN_S = 600.0  # a full disk has so long to take the exit file
+READ_BYTES = 256 * 1024
+DRAIN_BYTES = 4 * 1024 * 1024  # more than a pipe holds, so that a stranger who writes on cannot keep us
+NAMED = 20  # of leftovers and survivors so many are named
+POLL_MS = 2**31 - 1
+RUNNING, LEFT, ENDING, KILLING = "running", "left", "ending", "killing"
+
+
+def main(channel: socket.socket, folder: str, lock: int, more: Sequence[int], nursery: tuple[int, int]) -> None:
+    """Keep one attempt from the ask on the channel to its exit file; the caller ends the process afterwards."""
+    os.setsid()
+    ask = asking.receive(channel)
+    if ask is None:
+        return
+    wake_in, wake_out = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(wake_out, warn_on_full_buffer=False)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    with contextlib.suppress(OSError):
+        # An order is seen by the rename that brings it, even from where we cannot be signalled.
+        fcntl.fcntl(descriptor, fcntl.F_NOTIFY, fcntl.DN_RENAME | fcntl.DN_MULTISHOT)
+    keeper = Keeper(ask, descriptor, lock, wake_in, asking.mark(ask, channel, nursery))
+    if asking.hung_up(channel):
+        return
+    if not processes.create_whole(descriptor, "begun", keeper.mark):
+        asking.answer(channel, {"forbidden": True})
+        return
+    asking.answer(channel, {"keeper": keeper.mark["keeper"]})
+    channel.close()
+    keeper.keep(list(more))
+
+
+class Keeper:
+    """One attempt's life, from the mark to the exit file."""
+
+    def __init__(self, ask: asking.Ask, folder: int, lock: int, wake: int, mark: dict[str, object]) -> None:
+        self.mark = mark
+        self._ask = ask
+        self._folder = folder
+        self._lock = lock
+        self._wake = wake
+        self._holder = ask.holder
+        self._log = output.Log(folder)
+        self._poll = select.poll()
+        self._poll.register(wake, select.POLLIN)
+        self._pipe: int | None = None
+        self._leader = 0
+        self._status: int | None = None
+        self._start_error: tuple[str, str] | None = None
+        self._phase = RUNNING
+        self._childless = False
+        self._ended_by = "self"
+        self._next_at: float | None = None
+        self._again_s = AGAIN_AFTER_S
+        self._killed_at: float | None = None
+        self._leftovers: list[str] = []
+        self._survivors: list[str] = []
+        self._began_us = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+
+    def keep(self, more: list[int]) -> None:
+        """Start the work, stay beside it until nothing of it lives, and write how it ended."""
+        self._start(more)
+        if self._start_error is None:
+            if self._ask.timeout_s is not None:
+                self._next_at = time.monotonic() + self._ask.timeout_s
+            self._reap()
+            self._obey()  # an order may have come before the wake-up descriptor was ours
+            while not self._over():
+                self._step()
+            self._drain(DRAIN_BYTES)
+        self._finish()
+
+    def _start(self, more: list[int]) -> None:
+        ask = self._ask
+        read_end, write_end = os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(read_end, False)
+        stdin = more.pop(0) if ask.stdin else os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        stdout = more.pop(0) if ask.stdout else write_end
+        try:
+            asking.check(ask)
+            work = subprocess.Popen(
+                ask.argv,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=write_end,
+                cwd=ask.cwd,
+                env=ask.env,
+                pass_fds=(self._lock,),
+                process_group=0,
+            )
+        except (OSError, ValueError) as error:
+            self._start_error = asking.why(error, ask)
+            return
+        finally:
+            for descriptor in {stdin, stdout, write_end}:
+                os.close(descriptor)
+        self._leader = work.pid
+        self._pipe = read_end
+        self._poll.register(read_end, select.POLLIN)
+        self.mark["work"] = {"pid": work.pid, "group": work.pid, "session": os.getpid()}
+        self._write_mark()
+
+    def _over(self) -> bool:
+        if not self._childless:
+            return False
+        if self._phase not in (ENDING, KILLING):
+            return True
+        # What was ended may have left the tree by other roads than a fork; then its environment names the run.
+        strays = self._strays()
+        if strays and self._killed_at is not None and time.monotonic() > self._killed_at + STRAYS_WITHIN_S:
+            self._survivors = _names(strays)
+            return True
+        if strays and self._next_at is None:
+            self._next_at = time.monotonic() + self._again_s
+        return not strays
+
+    def _step(self) -> None:
+        wait = None
+        if self._next_at is not None:
+            wait = min(POLL_MS, max(0, int((self._next_at - time.monotonic()) * 1000) + 1))
+        if self._phase == ENDING and self._childless:
+            wait = min(STRAYS_EVERY_MS, POLL_MS if wait is None else wait)  # their end sends us no SIGCHLD
+        for descriptor, _ in self._poll.poll(wait):
+            if descriptor == self._wake:
+                with contextlib.suppress(BlockingIOError):
+                    signals = os.read(self._wake, READ_BYTES)
+                    if signal.SIGCHLD in signals:
+                        self._reap()
+                    if signal.SIGUSR1 in signals or signal.SIGIO in signals:
+                        self._obey()
+            else:
+                self._drain(READ_BYTES)
+        if self._next_at is not None and time.monotonic() >= self._next_at:
+            # What has ended by now ended first: a success that waits to be reaped is no timeout.
+            self._reap()
+            if not self._childless and time.monotonic() >= self._next_at:
+                self._timer()
+
+    def _reap(self) -> None:
+        """Take in every end; the leader's is the outcome's, whoever else is left."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                self._childless = True
+                return
+            if pid == 0:
+                self._childless = False
+                break
+            if pid == self._leader:
+                self._status = status
+        if self._status is not None and self._phase == RUNNING:
+            self._phase = LEFT
+            self._next_at = time.monotonic() + LEFTOVERS_AFTER_S
+
+    def _obey(self) -> None:
+        """Read the orders: `end` from the present holder, `adopt`, then `end` again, for it may be the new holder's."""
+        self._obey_end()
+        adopt = self._order("adopt")
+        if adopt is not None and adopt["holder"] != self._holder:
+            self._holder = str(adopt["holder"])
+            self.mark["holder"] = self._holder
+            self._write_mark()
+            self._obey_end()
+
+    def _obey_end(self) -> None:
+        order = self._order("end")
+        if order is None or order["holder"] != self._holder:
+            return
+        if order.get("how") == "kill":
+            self._end("kill")
+        elif order.get("how") == "term" and self._phase in (RUNNING, LEFT):
+            self._end("term")
+
+    def _order(self, name: str) -> dict[str, object] | None:
+        try:
+            order = processes.read_whole(self._folder, name)
+        except (OSError, ValueError):
+            return None
+        if order is None or not isinstance(order.get("holder"), str):
+            return None
+        fence = order.get("fence")
+        return order if isinstance(fence, int) and fence >= self._ask.fence else None
+
+    def _timer(self) -> None:
+        if self._phase == RUNNING:
+            self._end("timeout")
+        elif self._phase == LEFT:
+            self._leftovers = _names(self._members())
+            self._end("leftovers")
+        else:
+            self._kill()
+
+    def _end(self, by: str) -> None:
+        if self._phase == RUNNING:
+            self._ended_by = by
+        if by == "kill":
+            self._kill()
+            return
+        self._phase = ENDING
+        self._next_at = time.monotonic() + self._ask.grace_s
+        members = self._members()
+        if self._status is None:
+            # One call for the whole group, so that a shell does not start its next line between two of ours. The
+            # leader is not reaped yet, so the number of its group cannot be another's.
+            with contextlib.suppress(OSError):
+                os.killpg(self._leader, signal.SIGTERM)
+                os.killpg(self._leader, signal.SIGCONT)
+            members = [member for member in members if member.group != self._leader]
+        processes.ask_to_end(members)
+
+    def _kill(self) -> None:
+        if self._killed_at is None:
+            self._killed_at = time.monotonic()
+        self._phase = KILLING
+        if self._status is None:
+            with contextlib.suppress(OSError):
+                os.killpg(self._leader, signal.SIGKILL)
+        for member in self._members():
+            processes.send(member, signal.SIGKILL)
+        # Who forked while we looked is found by the next look.
+        self._next_at = time.monotonic() + self._again_s
+        self._again_s = min(AGAIN_UP_TO_S, self._again_s * 2)
+
+    def _members(self) -> list[processes.Process]:
+        everybody = processes.table()
+        inside = processes.below([os.getpid()], everybody)
+        return inside + self._outside(everybody, {member.pid for member in inside})
+
+    def _strays(self) -> list[processes.Process]:
+        return self._outside(processes.table(), set())
+
+    def _outside(self, everybody: dict[int, processes.Process], known: set[int]) -> list[processes.Process]:
+        others = [one for pid, one in everybody.items() if pid not in known and pid != os.getpid()]
+        return processes.of_run(self._ask.run, self._ask.fence, others)
+
+    def _drain(self, most: int) -> None:
+        while self._pipe is not None and most > 0:
+            try:
+                data = os.read(self._pipe, min(most, READ_BYTES))
+            except BlockingIOError:
+                return
+            if not data:
+                self._poll.unregister(self._pipe)
+                os.close(self._pipe)
+                self._pipe = None
+                return
+            self._log.add(data)
+            most -= len(data)
+
+    def _write_mark(self) -> None:
+        with contextlib.suppress(OSError):  # it adds to what the first mark said; the work goes on without
+            processes.write_whole(self._folder, "begun", self.mark)
+
+    def _finish(self) -> None:
+        cut = self._log.finish()
+        code, signum = (None, None) if self._status is None else _decode(self._status)
+        error = self._start_error[1] if self._start_error else None
+        if error is None and self._status != 0:
+            error = _last_line(self._log.last)
+        fields = {
+            "run": self._ask.run,
+            "fence": self._ask.fence,
+            "holder": self._holder,
+            "exit_code": code,
+            "signal": signum,
+            "ended_by": "start" if self._start_error else self._ended_by,
+            "start_error": self._start_error[0] if self._start_error else None,
+            "error": error,
+            "log_bytes": self._log.total,
+            "log_cut": cut,
+            "cut_at": output.HEAD_BYTES if cut else None,
+            "log_error": self._log.error,
+            "leftovers": self._leftovers,
+            "survivors": self._survivors,
+            "began_us": self._began_us,
+            "ended_us": time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000,
+        }
+        until = time.monotonic() + EXIT_WITHIN_S
+        while True:
+            try:
+                processes.write_whole(self._folder, "exit", fields)
+            except OSError as failed:
+                if failed.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO) or time.monotonic() > until:
+                    raise
+                time.sleep(AGAIN_UP_TO_S)
+            else:
+                break
+        self._log.clear()
+
+
+def _decode(status: int) -> tuple[int | None, int | None]:
+    if os.WIFSIGNALED(status):
+        return None, os.WTERMSIG(status)
+    return os.WEXITSTATUS(status), None
+
+
+def _last_line(data: bytes) -> str | None:
+    lines = [line for line in data.decode("utf-8", "replace").splitlines() if line.strip()]
+    return lines[-1].strip() if lines else None
+
+
+def _names(members: Sequence[processes.Process]) -> list[str]:
+    named = [f"{member.name} ({member.pid})" for member in members[:NAMED]]
+    return [*named, f"{len(members) - NAMED} more"] if len(members) > NAMED else named

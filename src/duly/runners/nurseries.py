@@ -1,0 +1,216 @@
+"""The holder's end of a nursery: one process of ours, started at the first need and anew when it has died."""
+
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from duly import clock
+from duly.runners import keeping, nursery, processes
+from duly.runners.ask import LENGTH, Ask
+
+START_TRIES = 3
+ANSWER_WITHIN_S = 30.0
+LOCK_WITHIN_S = 2.0
+LOCK_EVERY_S = 0.005
+CLOSE_WITHIN_S = 1.0
+ANSWER_BYTES = 4096
+KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DULY_RUN", "DULY_FENCE")
+"""What a nursery sees of its holder's environment: no secret, but the run it is itself a part of, if any."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """A keeper has put its mark down and starts the work."""
+
+    pid: int
+    ticks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forbidden:
+    """The attempt has a mark already: another start of it, or a sweeper that forbids it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotStarted:
+    """No keeper could be had; nothing of the attempt has started, and nothing of it will."""
+
+    why: str
+
+
+class Nursery:
+    """Starts keepers, from any thread; `close` hangs up, which ends no work."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._control: socket.socket | None = None
+        self._process: int | None = None
+        self._owner = os.getpid()
+        self._left: list[int] = []
+
+    def start(self, folder: Path, ask: Ask, descriptors: Sequence[int] = ()) -> Started | Forbidden | NotStarted:
+        """Start what is asked in this attempt's folder; `descriptors` are the stdin and stdout that `ask` announces."""
+        why = "the nursery ended before it answered"
+        for _ in range(START_TRIES):
+            ours, theirs = socket.socketpair()
+            with ours:
+                ours.settimeout(ANSWER_WITHIN_S)
+                with theirs, _locked(folder) as lock:
+                    if lock is None:
+                        return Forbidden()
+                    try:
+                        self._send(folder, [theirs.fileno(), lock, *descriptors])
+                    except OSError as error:
+                        return NotStarted(why=f"the nursery cannot be started: {error}")
+                # Our own copy of the lock is closed: held now means that something of the attempt lives.
+                answer = _converse(ours, ask)
+            if answer is not None:
+                return Forbidden() if answer.get("forbidden") else _started(answer["keeper"])
+            seen = keeping.look(folder)
+            if isinstance(seen, keeping.KeeperAlive | keeping.KeeperStopped):
+                return Started(pid=seen.pid, ticks=seen.ticks)
+            if not isinstance(seen, keeping.NeverStarted):
+                return Started(pid=0, ticks=0)  # it began and is gone already: the folder says how
+            with contextlib.suppress(OSError):
+                why = (folder / "fault").read_text().strip().splitlines()[-1]
+        if keeping.forbid_start(folder):
+            return NotStarted(why=why)
+        return Started(pid=0, ticks=0)
+
+    @property
+    def pid(self) -> int | None:
+        """The process that is the nursery now, if one was needed."""
+        return self._process
+
+    def close(self) -> None:
+        """Hang up; the nursery ends when its last keeper has ended."""
+        with self._lock:
+            self._drop()
+            until = clock.monotonic_s() + CLOSE_WITHIN_S
+            while self._reap() and clock.monotonic_s() < until:
+                clock.pause(LOCK_EVERY_S)
+
+    def _send(self, folder: Path, descriptors: Sequence[int]) -> None:
+        message = json.dumps({"folder": str(folder)}).encode()
+        with self._lock:
+            for last in (False, True):
+                if self._control is None or self._owner != os.getpid():
+                    self._spawn()
+                assert self._control is not None
+                try:
+                    socket.send_fds(self._control, [message], list(descriptors))
+                    return
+                except OSError:
+                    self._drop()
+                    if last:
+                        raise
+
+    def _spawn(self) -> None:
+        self._reap()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.settimeout(ANSWER_WITHIN_S)
+        # posix_spawn forks without copying the pages of a big holder, and is safe beside other threads.
+        with theirs:
+            number = theirs.fileno()
+            if number == nursery.CONTROL:
+                os.set_inheritable(number, True)  # dup2 onto itself would leave it closed on exec
+            self._process = os.posix_spawn(
+                sys.executable,
+                [sys.executable, "-I", "-S", "-X", "utf8", nursery.__file__],
+                {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ},
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, number, nursery.CONTROL),
+                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                    (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+                    (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+                ],
+                setsigmask=[],
+                setsigdef=[one for one in signal.valid_signals() if one not in (signal.SIGKILL, signal.SIGSTOP)],
+            )
+        self._control = ours
+        self._owner = os.getpid()
+
+    def _drop(self) -> None:
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+        if self._process is not None and self._owner == os.getpid():
+            self._left.append(self._process)
+        self._process = None
+        self._reap()
+
+    def _reap(self) -> bool:
+        """Take in the ends of nurseries that were given up; say whether some live on."""
+        for pid in list(self._left):
+            try:
+                ended = os.waitpid(pid, os.WNOHANG)[0] == pid
+            except ChildProcessError:
+                ended = True  # somebody else in this process has taken it in
+            if ended:
+                self._left.remove(pid)
+        return bool(self._left)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[int | None]:
+    """Hold the attempt's lock for the keeper to inherit, or None if something of the attempt has it."""
+    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        yield descriptor if _take(descriptor) else None
+    finally:
+        os.close(descriptor)
+
+
+def _take(descriptor: int) -> bool:
+    until = clock.monotonic_s() + LOCK_WITHIN_S
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            # Somebody who only looks holds it for an instant.
+            if clock.monotonic_s() > until:
+                return False
+            clock.pause(LOCK_EVERY_S)
+
+
+def _converse(channel: socket.socket, ask: Ask) -> dict[str, object] | None:
+    """Hand the ask over and give the answer; None if whoever had the other end is gone or does not answer."""
+    body = json.dumps(ask._asdict()).encode()
+    try:
+        channel.sendall(LENGTH.pack(len(body)) + body)
+        data = b""
+        while not data.endswith(b"\n"):
+            piece = channel.recv(ANSWER_BYTES)
+            if not piece:
+                return None
+            data += piece
+    except OSError:
+        return None
+    answer = json.loads(data)
+    return answer if isinstance(answer, dict) else None
+
+
+def _started(identity: object) -> Started:
+    assert isinstance(identity, list)
+    return Started(pid=int(identity[0]), ticks=int(identity[1]))
+
+
+def watch(pid: int, ticks: int) -> int | None:
+    """Open a descriptor that becomes readable when this very process ends; None if it has ended."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except OSError:
+        return None
+    if processes.living(pid, ticks) is None:
+        os.close(descriptor)
+        return None
+    return descriptor

@@ -1,0 +1,47 @@
+"""Which runner performs which kind of action: the built-in ones first, then what is installed beside us."""
+
+import threading
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+
+from duly.ports import RunnerFactory
+from duly.runners.command import Command
+from duly.runners.nurseries import Nursery
+
+GROUP = "duly.runners"
+
+
+class Registry:
+    """One process's runners; it owns the nursery that all of them share. Safe from any thread."""
+
+    def __init__(self, extra: Mapping[str, RunnerFactory] | None = None) -> None:
+        self.nursery = Nursery()
+        self._lock = threading.Lock()
+        self._known: dict[str, RunnerFactory | None] = {
+            "command": lambda: Command(self.nursery),
+            **(extra or {}),
+        }
+
+    def factory(self, kind: str) -> RunnerFactory | None:
+        """Give what makes a runner for one attempt of this kind, or None for a kind nobody here can perform."""
+        with self._lock:
+            if kind not in self._known:
+                self._known[kind] = _installed(kind)
+            return self._known[kind]
+
+    def kinds(self) -> list[str]:
+        """Name the kinds that can be performed here, without loading what is installed beside us."""
+        with self._lock:
+            known = {kind for kind, factory in self._known.items() if factory is not None}
+        return sorted(known | {point.name for point in entry_points(group=GROUP)})
+
+    def close(self) -> None:
+        """Hang up on the nursery; work that lives goes on under its keeper."""
+        self.nursery.close()
+
+
+def _installed(kind: str) -> RunnerFactory | None:
+    for point in entry_points(group=GROUP, name=kind):
+        loaded: RunnerFactory = point.load()
+        return loaded
+    return None
