@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from typing import TextIO
 
 RESET = "\x1b[0m"
 STYLES: Mapping[str, str] = {
@@ -74,13 +75,13 @@ def on_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def coloured(stream: object = None) -> bool:
+def coloured(stream: TextIO | None = None) -> bool:
     """Say whether a stream gets colour: NO_COLOR and FORCE_COLOR decide, else whether it is a terminal."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):
         return True
-    return (stream or sys.stdout).isatty() and os.environ.get("TERM") != "dumb"  # type: ignore[attr-defined]
+    return (stream or sys.stdout).isatty() and os.environ.get("TERM") != "dumb"
 
 
 def styled(text: str, *styles: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import cast
 
-from duly.core import spans, when
+from duly.core import spans, trigger_json
 from duly.core.fields import ACTION, BY_PATH, FIELDS, RULES, TRIGGERS_MOST, Field
 from duly.core.reading import read_field, refuse_unknown, shown
 from duly.core.task import Definition, Rules
@@ -33,7 +33,7 @@ def definition_to_json(definition: Definition) -> dict[str, object]:
         "description": definition.description,
         "labels": dict(definition.labels),
         "enabled": definition.enabled,
-        "triggers": [when.to_json(trigger) for trigger in definition.triggers],
+        "triggers": [trigger_json.to_json(trigger) for trigger in definition.triggers],
         "zone": definition.zone,
         "action": action_to_json(definition.action),
         "rules": own_rules_to_json(definition),
@@ -108,7 +108,7 @@ def triggers_from_json(stored: object) -> tuple[Trigger, ...]:
         if not isinstance(item, Mapping):
             raise Invalid(f"{shown(item)} is not an object", field=path)
         try:
-            triggers.append(when.from_json(item))
+            triggers.append(trigger_json.from_json(item))
         except Invalid as bad:
             raise Invalid(
                 f"{bad.message}", field=path, text=bad.text, at=bad.at, hint=bad.hint, details=bad.details

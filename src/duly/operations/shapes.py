@@ -12,7 +12,7 @@ from duly.core.fields import RULES
 from duly.core.run import Attempt, Missed, Run
 from duly.core.spans import write_instant
 from duly.core.task import Broken, Task, timeout_of
-from duly.core.when import to_json
+from duly.core.trigger_json import to_json
 from duly.store.rows import HolderRow, Pause, Written
 
 PUBLIC_STATE: Mapping[str, str] = {"held": "running"}

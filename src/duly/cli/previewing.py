@@ -1,0 +1,98 @@
+"""`preview` and `next`: what a WHEN means, and what is due next."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import click
+
+from duly.cli import out
+from duly.cli.fields import whole_number
+from duly.cli.frame import command, settings
+from duly.cli.moments import away, full_text
+from duly.cli.table import Cell, Column, pairs, render
+from duly.errors import Invalid
+
+PREVIEW_MOST = 10_000
+MARKS: Mapping[object, str] = {
+    "gap": "gap: stands for a local time that never comes",
+    "fold": "fold: this local time comes twice",
+}
+
+
+@command(
+    name="preview",
+    help="Say what a WHEN means: its words, its canonical form, its next instants.",
+    epilog="duly preview 'weekly mon-fri 09:00' --zone Europe/Berlin\nduly preview '*/15 8-18 * * 1-5' -n 3",
+    params=[
+        click.Argument(["texts"], nargs=-1, required=True, metavar="WHEN..."),
+        click.Option(["--zone"], metavar="ZONE", help="The zone of its times, by IANA name.  [this machine's]"),
+        click.Option(["--after"], metavar="INSTANT", help="Stands for now."),
+        click.Option(["-n", "most"], metavar="N", default="10", help="How many instants.  [10]"),
+    ],
+)
+def preview(texts: tuple[str, ...], zone: str | None, after: str | None, most: str) -> None:
+    """Preview triggers."""
+    from duly import clock, zones
+    from duly.core import when
+    from duly.core.spans import read_instant
+    from duly.operations import previewing
+
+    count = number(most, "-n", PREVIEW_MOST)
+    name = zone if zone is not None else zones.machine_zone()
+    if name is None:
+        raise Invalid("this machine's zone has no IANA name", field="zone", hint="--zone Europe/Berlin")
+    place = zones.zone(name)
+    now = clock.now()
+    if after is not None:
+        now = read_instant(after, now=now, zone=place, bare="ahead", field="--after")
+    triggers = when.read_all(texts, now=now, zone=place)
+    found = previewing.preview(triggers, place, after=now, most=count)
+    warnings = [note for text in texts if triggers for note in when.read(text, now=now, zone=place).warnings]
+    warned = zones.warning(name) if zone is not None else None
+    if settings().as_json:
+        out.document(found | {"warnings": [*([warned] if warned else []), *warnings]})
+        return
+    for note in [*([warned] if warned else []), *warnings]:
+        out.note(f"warning: {note}")
+    _show(found, place, now)
+
+
+def _show(found: Mapping[str, object], place: ZoneInfo, now: datetime) -> None:
+    out.lines(
+        pairs(
+            [
+                ("words", Cell(text=str(found["words"]), styles=("bold",))),
+                ("canonical", str(found["canonical"])),
+                ("zone", str(place.key)),
+            ]
+        )
+    )
+    items = found["items"]
+    assert isinstance(items, list)
+    out.line()
+    if not items:
+        out.line("no instant by itself; `duly run` starts it")
+        return
+    columns = [Column(head="LOCAL"), Column(head="UTC"), Column(head="AWAY"), Column(head="NOTE", cut=True)]
+    rows = []
+    for item in items:
+        at = datetime.fromisoformat(item["due_at"])
+        note = MARKS.get(item["note"], item["note"] or "")
+        rows.append(
+            [
+                full_text(at, place),
+                f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}Z",
+                away(at, now),
+                Cell(text=note, styles=("yellow",)),
+            ]
+        )
+    out.lines(render(columns, rows))
+
+
+def number(text: str, option: str, most: int) -> int:
+    """Read how many from an option: at least one, at most so many."""
+    count = whole_number(text, option)
+    if not 1 <= count <= most:
+        raise Invalid(f"{count} is not between 1 and {most:,}", field=option, text=text, at=0)
+    return count

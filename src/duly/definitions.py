@@ -1,0 +1,233 @@
+"""What people write, read strictly: one model for every road, made from the one table of fields.
+
+The model refuses what it does not know, tells all faults at once, and yields the JSON Schema. The values of the
+house are made by the same readers that read a stored definition back.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import lru_cache, partial
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema
+from pydantic import create_model
+
+from duly import zones
+from duly.core import trigger_json, when
+from duly.core.definition_json import ACTION_KINDS, ACTION_NAMES, RULE_NAMES, TOP, definition_from_json
+from duly.core.fields import ACTION, FIELDS, LABEL_KEY_MOST, LABEL_VALUE_MOST, RULES, TRIGGERS_MOST
+from duly.core.fields import Field as Row
+from duly.core.reading import read_field, refuse_unknown, shown
+from duly.core.task import Definition
+from duly.core.triggers import Trigger
+from duly.errors import Invalid
+
+create: Any = create_model  # its overloads know only fields that are written out
+SPAN_PATTERN = r"^([0-9]+[wdhms])+$"
+SECRET = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Understood:
+    """A definition as read, and what its author should know about it."""
+
+    definition: Definition
+    warnings: tuple[str, ...]
+
+
+def read_definition(given: object, *, now: datetime, default_zone: str | None) -> Understood:
+    """Read what an author wrote at the moment `now`; Invalid names the first fault, its details hold all of them."""
+    if not isinstance(given, Mapping):
+        raise Invalid(f"{shown(given)} is not an object", field="definition")
+    _check(given)
+    zone, zone_warning = _zone(given.get("zone"), default_zone)
+    # Triggers are read with the zone and the moment, which the stored form no longer needs.
+    read = definition_from_json({**given, "zone": zone, "triggers": []})
+    _refuse_secrets(read)
+    triggers, warnings = _triggers(given.get("triggers", ()), zone, now)
+    noted = [zone_warning] if zone_warning is not None else []
+    return Understood(definition=replace(read, triggers=triggers), warnings=(*noted, *warnings))
+
+
+def json_schema() -> dict[str, Any]:
+    """Give the JSON Schema of a definition as people may write it."""
+    return model().model_json_schema()
+
+
+@lru_cache(maxsize=1)
+def model() -> type[BaseModel]:
+    """Make the strict model from the table of fields."""
+    strict = ConfigDict(extra="forbid", strict=True, frozen=True)
+    rules: Any = create("Rules", __config__=strict, **{field.name: (_kind(field), None) for field in RULES})
+    action: Any = create(
+        "Action",
+        __config__=strict,
+        kind=(Literal[ACTION_KINDS], ...),
+        **{field.name: (_kind(field, null=True), None) for field in ACTION},
+    )
+    top: dict[str, Any] = {
+        field.name: (_kind(field), ... if field.name == "name" else field.default)
+        for field in FIELDS
+        if len(field.place) == 1
+    }
+    return create(
+        "Definition",
+        __config__=strict,
+        **top,
+        action=(action, Field(description="what to do")),
+        rules=(rules, Field(default={}, description="how the task is judged when things are not normal")),
+    )
+
+
+def _check(given: Mapping[str, object]) -> None:
+    try:
+        model().model_validate(dict(given))
+    except ValidationError as bad:
+        faults = [_fault(error) for error in bad.errors()]
+        first = faults[0]
+        errors = [
+            {"pointer": _pointer(fault.field), "message": fault.message, "allowed": fault.details.get("allowed")}
+            for fault in faults
+        ]
+        raise Invalid(
+            first.message,
+            field=first.field,
+            text=first.text,
+            at=first.at,
+            hint=first.hint,
+            details={**first.details, "errors": errors},
+        ) from bad
+
+
+def _fault(error: Any) -> Invalid:
+    """Turn what the model says into the words of the house."""
+    place = [str(step) for step in error["loc"]]
+    path = ".".join(place)
+    found = error.get("ctx", {}).get("error")
+    if isinstance(found, Invalid):
+        return found
+    if error["type"] == "extra_forbidden":
+        where = ".".join(place[:-1])
+        known = {"": TOP, "rules": RULE_NAMES, "action": ACTION_NAMES}[where]
+        try:
+            refuse_unknown({place[-1]: None}, known, where)
+        except Invalid as unknown:
+            return unknown
+    if error["type"] == "missing":
+        return Invalid("it is missing", field=path)
+    if error["type"] == "literal_error":
+        allowed = list(ACTION_KINDS)
+        return Invalid(
+            f"{shown(error['input'])} is not one of {', '.join(allowed)}", field=path, details={"allowed": allowed}
+        )
+    if error["type"] == "model_type":
+        return Invalid(f"{shown(error['input'])} is not an object", field=path)
+    return Invalid(str(error["msg"]), field=path)
+
+
+def _pointer(field: str | None) -> str:
+    return "/" + re.sub(r"[.\[]", "/", field or "").replace("]", "")
+
+
+def _kind(field: Row, *, null: bool = False) -> Any:
+    schema = _schema(field)
+    if null:
+        schema = {"anyOf": [schema, {"type": "null"}]}
+    described = {**schema, "description": field.help}
+    if field.kind == "triggers":
+        return Annotated[Any, BeforeValidator(partial(_shape_of_triggers, field)), WithJsonSchema(described)]
+    return Annotated[Any, PlainValidator(partial(_read, field, null)), WithJsonSchema(described)]
+
+
+def _read(field: Row, null: bool, value: object) -> object:
+    return None if null and value is None else read_field(field, value)
+
+
+def _schema(field: Row) -> dict[str, Any]:
+    default = {} if field.default is None else {"default": field.default}
+    texts = {"type": "string"}
+    kinds: Mapping[str, dict[str, Any]] = {
+        "name": {**texts, "minLength": 1, "maxLength": field.most},
+        "text": {**texts, "maxLength": field.most},
+        "pairs": {
+            "type": "object",
+            "maxProperties": field.most,
+            "propertyNames": {"minLength": 1, "maxLength": LABEL_KEY_MOST},
+            "additionalProperties": {**texts, "maxLength": LABEL_VALUE_MOST},
+        },
+        "switch": {"type": "boolean"},
+        "triggers": {
+            "type": "array",
+            "maxItems": TRIGGERS_MOST,
+            "items": {"anyOf": [{**texts, "maxLength": when.MAX_TEXT}, {"type": "object", "required": ["kind"]}]},
+        },
+        "zone": texts,
+        "choice": {"enum": list(field.allowed)},
+        "span": {**texts, "pattern": SPAN_PATTERN},
+        "count": {"type": "integer", "minimum": field.least, "maximum": field.most},
+        "argv": {"type": "array", "minItems": 1, "items": texts},
+        "shell": {**texts, "minLength": 1},
+        "path": {**texts, "pattern": "^/"},
+        "env": {"type": "object", "maxProperties": field.most, "additionalProperties": texts},
+    }
+    return kinds[field.kind] | default
+
+
+def _shape_of_triggers(field: Row, value: object) -> object:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise Invalid(f"{shown(value)} is not a list of triggers", field=field.path, hint='["daily 09:00"]')
+    if len(value) > field.most:
+        raise Invalid(f"there are {len(value)}, and {field.most} are allowed", field=field.path)
+    for at, item in enumerate(value):
+        if not isinstance(item, str | Mapping):
+            raise Invalid(f"{shown(item)} is neither a text nor an object", field=f"{field.path}[{at}]")
+    return value
+
+
+def _zone(given: object, default: str | None) -> tuple[str, str | None]:
+    if isinstance(given, str):
+        name = zones.canonical(given)
+        return name, zones.warning(name)
+    if default is None:
+        raise Invalid(
+            "this machine's zone has no IANA name, so a task must be given one",
+            field="zone",
+            hint="--zone Europe/Berlin",
+        )
+    return zones.canonical(default), zones.warning(default)
+
+
+def _triggers(given: object, zone: str, now: datetime) -> tuple[tuple[Trigger, ...], tuple[str, ...]]:
+    assert isinstance(given, Sequence)
+    place = zones.zone(zone)
+    texts = [item if isinstance(item, str) else _text_of(item, at) for at, item in enumerate(given)]
+    if not texts:
+        # `"triggers": []` is a manual task.
+        return (), ()
+    triggers = when.read_all(texts, now=now, zone=place)
+    warnings = [note for text in texts if triggers for note in when.read(text, now=now, zone=place).warnings]
+    return triggers, tuple(dict.fromkeys(warnings))
+
+
+def _text_of(item: Any, at: int) -> str:
+    """Write a trigger that came as an object as text, so that it is judged like one that was typed."""
+    try:
+        return when.write(trigger_json.from_json(item))
+    except Invalid as bad:
+        raise Invalid(
+            bad.message, field=f"triggers[{at}]", text=bad.text, at=bad.at, hint=bad.hint, details=bad.details
+        ) from bad
+
+
+def _refuse_secrets(definition: Definition) -> None:
+    env = definition.action.get("env", {})
+    assert isinstance(env, Mapping)
+    for key, value in env.items():
+        if SECRET.fullmatch(value):
+            raise Invalid(
+                f"{shown(value)} would name a secret, and this version keeps none",
+                field=f"action.env.{key}",
+                text=value,
+            )
