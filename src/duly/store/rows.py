@@ -180,7 +180,7 @@ def task_of(row: Sequence[Any]) -> Task:
     return Task(
         id=t["id"],
         definition=definition,
-        broken=read if isinstance(read, Broken) else None,
+        broken=read if isinstance(read, Broken) else _trouble(t["trouble"]),
         version=t["version"],
         definition_version=t["definition_version"],
         planned_until=from_us(t["planned_until_us"]),
@@ -199,6 +199,10 @@ def task_of(row: Sequence[Any]) -> Task:
     )
 
 
+def _trouble(stored: str | None) -> Broken | None:
+    return None if stored is None else Broken(**json.loads(stored))
+
+
 @lru_cache(maxsize=DEFINITIONS_CACHED)
 def parsed(text: str) -> Definition | Broken:
     """A definition from its stored text; what does not read says which field and why."""
@@ -206,7 +210,7 @@ def parsed(text: str) -> Definition | Broken:
         return definition_from_json(json.loads(text))
     except Invalid as error:
         return Broken(field=error.field or "definition", message=error.message)
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         return Broken(field="definition", message=f"it is not the JSON of a definition: {error}")
 
 

@@ -82,6 +82,17 @@ LISTED = Statement(
     .order_by(runs.c.id.desc())
     .limit(bindparam("most"))
 )
+LIVE = Statement(
+    _all.where(or_(runs.c.state == "held", runs.c.state == "parked")).order_by(runs.c.id).limit(bindparam("most"))
+)
+
+
+def _by_ids(size: int) -> CompilerElement:
+    v = rows_of(size, {"id": str})
+    return _all.where(runs.c.id == v.c.id)
+
+
+BY_IDS = Batch(_by_ids, ("id",))
 _CLAIMED: dict[str, type] = {
     "id": str,
     "was_version": int,
@@ -179,6 +190,14 @@ class Runs:
         """The run of this id."""
         row = self._line.row(BY_ID, id=id_)
         return None if row is None else run_of(row)
+
+    def by_ids(self, ids: Sequence[str]) -> list[Run]:
+        """The runs of these ids, in no order."""
+        return [run_of(row) for row in self._line.many(BY_IDS, [(id_,) for id_ in ids])]
+
+    def live(self, most: int = 1000) -> list[Run]:
+        """Held and parked runs of all tasks."""
+        return self._read(LIVE, most=most)
 
     def by_occurrence(self, task: str, occurrence: str) -> Run | None:
         """The run that an occurrence opened."""

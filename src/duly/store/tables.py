@@ -54,6 +54,7 @@ tasks = Table(
     Column("runs", Integer, nullable=False),
     Column("failures_in_a_row", Integer, nullable=False),
     Column("last_run", Text),
+    Column("trouble", Text),
 )
 Index(
     "tasks_name",

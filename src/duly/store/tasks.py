@@ -10,7 +10,7 @@ from sqlalchemy.sql.elements import CompilerElement
 
 from duly.clock import to_us
 from duly.core.definition_json import definition_to_json
-from duly.core.task import Definition, Task
+from duly.core.task import Broken, Definition, Task
 from duly.store.engine import Line
 from duly.store.rows import TASK_COLUMNS, dump, task_of, us
 from duly.store.sql import Batch, Statement, rows_of
@@ -94,6 +94,12 @@ PROJECTS = Statement(select(projects.c.name).order_by(projects.c.name_key))
 INSERT_PROJECT = Statement(
     insert(projects).values(name_key=bindparam("name_key"), name=bindparam("name"), created_us=bindparam("created_us"))
 )
+SET_TROUBLE = Statement(
+    update(tasks)
+    .where(tasks.c.id == bindparam("of"))
+    .values(trouble=bindparam("trouble"), next_due_us=bindparam("next_due_us"), next_start_us=bindparam("next_due_us"))
+)
+TROUBLED = Statement(_all.where(_live, tasks.c.trouble.is_not(None)))
 _PLANNED: dict[str, type] = {
     "id": str,
     "was_definition_version": int,
@@ -273,6 +279,15 @@ class Tasks:
         ]
         return {row[0] for row in self._line.many(PLANNED, rows)}
 
+    def set_trouble(self, task: str, trouble: Broken | None, next_due_at: datetime | None = None) -> None:
+        """Put a task that cannot be planned aside, with what is wrong; or take it back with its next start."""
+        told = None if trouble is None else dump({"field": trouble.field, "message": trouble.message})
+        self._line.run(SET_TROUBLE, of=task, trouble=told, next_due_us=us(next_due_at))
+
+    def troubled(self) -> list[Task]:
+        """Live tasks that were put aside."""
+        return [task_of(row) for row in self._line.rows(TROUBLED)]
+
     def raise_fences(self, counts: Iterable[tuple[str, int]]) -> dict[str, int]:
         """Raise the fence of each task by the number of claims about to be made; gives the new fences."""
         return {row[0]: row[1] for row in self._line.many(RAISE_FENCE, list(counts))}
@@ -307,6 +322,10 @@ class Tasks:
         self._line.run(INSERT_PROJECT, name_key=key, name=name, created_us=to_us(now))
         return name
 
+    def project_names(self) -> list[str]:
+        """The names of all projects."""
+        return [str(row[0]) for row in self._line.rows(PROJECTS)]
+
     def project(self, key: str) -> str | None:
         """The name of the project of this key."""
         row = self._line.row(PROJECT, key=key)
@@ -340,6 +359,7 @@ def _cells(task: Task) -> dict[str, Any]:
         "runs": task.runs,
         "failures_in_a_row": task.failures_in_a_row,
         "last_run": task.last_run,
+        "trouble": None,
     }
 
 

@@ -68,6 +68,7 @@ def _tasks() -> None:
         sa.Column("runs", sa.Integer(), nullable=False),
         sa.Column("failures_in_a_row", sa.Integer(), nullable=False),
         sa.Column("last_run", sa.Text()),
+        sa.Column("trouble", sa.Text()),
     )
     op.create_index(
         "tasks_due",

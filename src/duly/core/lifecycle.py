@@ -1,0 +1,287 @@
+"""A run's life, one small function an edge: each says what the row shall be and what the ledger is told.
+
+waiting ── claim ──▶ held ── settle ──▶ ended
+   │ ▲                │ └── hand over, take over: still held
+   │ └── give back, retry after an interruption
+   └── skip, cancel ──▶ ended
+"""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Literal
+
+from duly.core.lateness import refused_after_interruption
+from duly.core.occurrences import at_key
+from duly.core.planning import Opening
+from duly.core.run import Entry, Run, RunOutcome, Step
+from duly.core.task import Rules, Task
+
+ERROR_MOST = 2_000
+"""Characters of an error that are kept."""
+INTERRUPTIONS_MOST = 1
+"""How often `on_interrupt: retry` tries a run again; the next interruption ends it."""
+
+Interruption = Literal["holder_died", "lease_lost"]
+
+
+def opened(task: Task, opening: Opening, *, id_: str, now: datetime, holder: str | None) -> tuple[Run, Entry]:
+    """Open a run for an occurrence that time brought."""
+    run = Run(
+        id=id_,
+        task=task.id,
+        occurrence=at_key(opening.due_at),
+        due_at=opening.due_at,
+        opened_at=now,
+        opened_by=opening.opened_by,
+        not_before=opening.due_at,
+        definition_version=task.definition_version,
+    )
+    details: dict[str, object] = {"late_by_s": _seconds(opening.late_by)}
+    return run, _entry(run, "opened", now, reason=opening.opened_by, holder=holder, details=details)
+
+
+def opened_by_hand(run: Run) -> Entry:
+    """Tell of a run that a person asked for."""
+    return _entry(run, "opened", run.opened_at, reason=run.opened_by, by=run.opened_by_whom)
+
+
+def claimed(run: Run, *, now: datetime, late_by: timedelta, crowd: dict[str, object]) -> Entry:
+    """Tell of a claim that was won; `run` is the row as it stands after it."""
+    details = {"fence": run.fence, "seat": run.seat, "late_by_s": _seconds(late_by), **crowd}
+    return _entry(run, "claimed", now, holder=run.holder, details=details)
+
+
+def settle(
+    run: Run,
+    outcome: RunOutcome,
+    *,
+    now: datetime,
+    reason: str | None = None,
+    error: str | None = None,
+    exit_code: int | None = None,
+    signal: int | None = None,
+    log_bytes: int = 0,
+    log_cut: int = 0,
+    details: dict[str, object] | None = None,
+) -> Step:
+    """End a held run with its attempt's outcome; the seat becomes free."""
+    assert run.state == "held"
+    after = replace(
+        _released(run, now),
+        state="ended",
+        # Who ended it, and by which claim, stays on the row: a lost answer is read back by the token.
+        holder=run.holder,
+        claim_token=run.claim_token,
+        outcome=outcome,
+        reason=reason,
+        error=error[:ERROR_MOST] if error else None,
+        exit_code=exit_code,
+        signal=signal,
+        ended_at=now,
+        log_bytes=log_bytes,
+        log_cut=log_cut,
+    )
+    told = {"outcome": outcome, "fence": run.fence, **(details or {})}
+    if exit_code is not None:
+        told["exit_code"] = exit_code
+    return Step(
+        before=run,
+        after=after,
+        entries=(_entry(run, "ended", now, reason=reason, holder=run.holder, details=told),),
+    )
+
+
+def interrupted(
+    run: Run,
+    rules: Rules,
+    *,
+    why: Interruption,
+    now: datetime,
+    ended_at: datetime,
+    following: datetime | None,
+    by: str | None,
+) -> Step:
+    """Judge a held run whose work is gone without an end of its own: tried again once, or ended abandoned.
+
+    `ended_at`: when the work was last known to live; the time it worked until then does not count as lateness.
+    """
+    assert run.state == "held"
+    worked_for = run.worked_for + _span(run, ended_at)
+    refusal = None
+    if rules.on_interrupt == "retry" and run.interruptions < INTERRUPTIONS_MOST and run.cancel_asked_at is None:
+        refusal = refused_after_interruption(run, rules, worked_for=worked_for, following=following, now=now)
+        if refusal is None:
+            return _try_again(run, why=why, now=now, worked_for=worked_for, by=by)
+    step = settle(run, "abandoned", now=now, reason=refusal or why, error=_interruption_text(run, why, refusal))
+    swept = _entry(run, "swept", now, reason=why, holder=run.holder, by=by, details={"fence": run.fence})
+    return replace(step, after=replace(step.after, worked_for=worked_for), entries=(swept, *step.entries))
+
+
+def not_confirmed(run: Run, *, now: datetime, survivors: str) -> Step:
+    """End a run whose work could not be proven gone; nothing tries it again by itself."""
+    return settle(run, "abandoned", now=now, reason="end_not_confirmed", error=survivors)
+
+
+def give_back(run: Run, *, now: datetime, why: str) -> Step:
+    """Return a claim that never began, free of charge: the attempt keeps its number, the next gets a new one."""
+    assert run.state == "held"
+    after = replace(_released(run, now), state="waiting", worked_for=run.worked_for, started_at=None)
+    entry = _entry(run, "returned", now, reason="returned", holder=run.holder, details={"why": why, "fence": run.fence})
+    return Step(before=run, after=after, entries=(entry,))
+
+
+def take_over(run: Run, *, holder: str, token: str, lease_end_us: int, boot: str, now: datetime, why: str) -> Step:
+    """Hold a run that a dead or silent holder held: same fence, new lease. It is no start."""
+    assert run.state == "held"
+    after = replace(
+        run,
+        version=run.version + 1,
+        holder=holder,
+        claim_token=token,
+        lease_end_us=lease_end_us,
+        lease_boot=boot,
+        handed_to=None,
+    )
+    entry = _entry(run, "taken_over", now, holder=holder, details={"from": run.holder, "why": why, "fence": run.fence})
+    return Step(before=run, after=after, entries=(entry,))
+
+
+def adopted(run: Run, *, now: datetime, holder: str) -> Entry:
+    """Tell that living work goes on under another holder."""
+    return _entry(run, "adopted", now, holder=holder, details={"fence": run.fence})
+
+
+def hand_over(run: Run, *, place: str, lease_end_us: int, now: datetime) -> Step:
+    """Leave living work to the next holder at this place; others may take it after the end of the lease."""
+    assert run.state == "held"
+    after = replace(run, version=run.version + 1, handed_to=place, lease_end_us=lease_end_us)
+    entry = _entry(run, "handed_over", now, holder=run.holder, details={"fence": run.fence})
+    return Step(before=run, after=after, entries=(entry,))
+
+
+def skip(run: Run, *, reason: str, now: datetime, details: dict[str, object], by: str | None = None) -> Step:
+    """End a waiting run without a start."""
+    assert run.state == "waiting"
+    after = replace(run, version=run.version + 1, state="ended", outcome="skipped", reason=reason, ended_at=now)
+    return Step(before=run, after=after, entries=(_entry(run, "skipped", now, reason=reason, by=by, details=details),))
+
+
+def cancel_waiting(run: Run, *, by: str, now: datetime) -> Step:
+    """End a waiting run because a person said so."""
+    assert run.state == "waiting"
+    after = replace(
+        run,
+        version=run.version + 1,
+        state="ended",
+        outcome="cancelled",
+        reason="cancelled_by_hand",
+        ended_at=now,
+        cancel_asked_at=now,
+        cancel_asked_by=by,
+    )
+    asked = _entry(run, "cancel_asked", now, by=by)
+    ended = _entry(run, "ended", now, reason="cancelled_by_hand", by=by, details={"outcome": "cancelled"})
+    return Step(before=run, after=after, entries=(asked, ended))
+
+
+def ask_cancel(run: Run, *, by: str, now: datetime) -> Step:
+    """Put the wish to cancel a held run on record, for its holder to obey."""
+    assert run.state == "held"
+    after = replace(run, version=run.version + 1, cancel_asked_at=now, cancel_asked_by=by)
+    return Step(before=run, after=after, entries=(_entry(run, "cancel_asked", now, by=by),))
+
+
+def stopping(run: Run, *, now: datetime) -> Step:
+    """Note since when the work of a held run has been asked to end."""
+    return Step(before=run, after=replace(run, version=run.version + 1, stopping_since=now), entries=())
+
+
+def fence_lost(run: str, *, task: str | None, attempt: int, fence: int, holder: str, now: datetime) -> Entry:
+    """Tell that a holder came back after its run had been taken away; it changed nothing."""
+    return Entry(
+        kind="fence_lost",
+        at=now,
+        task=task,
+        run=run,
+        attempt=attempt,
+        reason="fence_lost",
+        holder=holder,
+        details={"fence": fence},
+    )
+
+
+def _try_again(run: Run, *, why: Interruption, now: datetime, worked_for: timedelta, by: str | None) -> Step:
+    after = replace(
+        _released(run, now),
+        state="waiting",
+        worked_for=worked_for,
+        interruptions=run.interruptions + 1,
+        not_before=now,
+        started_at=None,
+    )
+    details = {"fence": run.fence, "next": "retry"}
+    return Step(
+        before=run,
+        after=after,
+        entries=(_entry(run, "swept", now, reason=why, holder=run.holder, by=by, details=details),),
+    )
+
+
+def _released(run: Run, now: datetime) -> Run:
+    return replace(
+        run,
+        version=run.version + 1,
+        seat=None,
+        holder=None,
+        lease_end_us=None,
+        lease_boot=None,
+        claim_token=None,
+        handed_to=None,
+        stopping_since=None,
+        worked_for=run.worked_for + _span(run, now),
+    )
+
+
+def _span(run: Run, until: datetime) -> timedelta:
+    if run.started_at is None or until <= run.started_at:
+        return timedelta(0)
+    return until - run.started_at
+
+
+def _interruption_text(run: Run, why: Interruption, refusal: str | None) -> str:
+    what = "the process that held the run died" if why == "holder_died" else "its holder lost the lease"
+    if refusal == "stale":
+        return f"{what}, and it was too late to try again"
+    if refusal == "missed_skip":
+        return f"{what}, and the task skips what it missed"
+    if run.interruptions >= INTERRUPTIONS_MOST:
+        return f"{what}, for the second time"
+    return f"{what}, and its work ended with it"
+
+
+def _entry(
+    run: Run,
+    kind: str,
+    now: datetime,
+    *,
+    reason: str | None = None,
+    holder: str | None = None,
+    by: str | None = None,
+    details: dict[str, object] | None = None,
+) -> Entry:
+    return Entry(
+        kind=kind,
+        at=now,
+        task=run.task,
+        occurrence=run.occurrence,
+        run=run.id,
+        attempt=run.attempt or None,
+        reason=reason,
+        holder=holder,
+        by=by,
+        details=details or {},
+    )
+
+
+def _seconds(span: timedelta) -> float:
+    return round(span.total_seconds(), 6)

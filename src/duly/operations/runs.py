@@ -1,0 +1,145 @@
+"""Asking for runs and for their end; the same road as time's own, exempt from the late table only."""
+
+from duly import ids
+from duly.core import lifecycle
+from duly.core.occurrences import manual_key
+from duly.core.run import Run
+from duly.core.task import Task
+from duly.errors import Invalid, Refused
+from duly.ids import new as new_id
+from duly.operations.lookup import find_run, find_task, told
+from duly.store import Session, Store
+from duly.store.pauses import holding
+from duly.store.switches import move
+from duly.store.tasks import key_of
+
+INPUT_MOST = 10 * 1024 * 1024
+KEY_MOST = 200
+
+
+def run_now(
+    store: Store,
+    word: str,
+    *,
+    by: str,
+    input_: str | None = None,
+    key: str | None = None,
+    queue: bool = False,
+    anyway: bool = False,
+) -> Run:
+    """Open a run by hand; the same `key` again answers with the run it opened first.
+
+    Refused: `already_running` with the holder, `already_waiting` (both not with `queue`), `paused` (not with
+    `anyway`), `key_reused` when the key was used with another input.
+    """
+    _check_input(input_, key)
+    with store.write() as session:
+        task = find_task(session, word)
+        occurrence = manual_key(key if key is not None else new_id("evt").removeprefix("evt_"))
+        first = session.runs.by_occurrence(task.id, occurrence)
+        if first is not None:
+            if first.input != input_:
+                raise Refused(
+                    "key_reused",
+                    f"the key {key} was used for {first.id} with another input",
+                    details={"run": first.id, "key": key},
+                )
+            return first
+        _check_task(session, task, anyway=anyway)
+        if not queue:
+            _check_free(session, task)
+        run = Run(
+            id=ids.new("run"),
+            task=task.id,
+            occurrence=occurrence,
+            due_at=session.now,
+            opened_at=session.now,
+            opened_by="manual",
+            opened_by_whom=by,
+            not_before=session.now,
+            definition_version=task.definition_version,
+            input=input_,
+            anyway=anyway,
+            queued=queue,
+        )
+        session.runs.insert([run])
+        session.ledger.add([lifecycle.opened_by_hand(run)])
+        return run
+
+
+def cancel(store: Store, word: str, *, by: str) -> Run:
+    """Put the wish to end a run on record: a waiting one ends at once, a running one when its holder obeys.
+
+    Refused `already_ended` with its outcome. Asking again changes nothing.
+    """
+    with store.write() as session:
+        run = find_run(session, word)
+        if run.state == "ended":
+            raise Refused(
+                "already_ended",
+                f"{run.id} has ended: {run.outcome}",
+                details={"run": run.id, "outcome": run.outcome, "reason": run.reason},
+            )
+        if run.cancel_asked_at is None:
+            step = (
+                lifecycle.cancel_waiting(run, by=by, now=session.now)
+                if run.state == "waiting"
+                else lifecycle.ask_cancel(run, by=by, now=session.now)
+            )
+            move(session, [step])
+        again = session.runs.by_id(run.id)
+        assert again is not None
+        return again
+
+
+def _check_input(input_: str | None, key: str | None) -> None:
+    if input_ is not None:
+        if "\0" in input_:
+            raise Invalid("an input cannot hold a NUL character", field="input")
+        if len(input_.encode("utf-8", "surrogateescape")) > INPUT_MOST:
+            raise Invalid("an input is at most 10 MiB", field="input")
+    if key is not None and not 1 <= len(key) <= KEY_MOST:
+        raise Invalid(f"a key has 1 to {KEY_MOST} characters", field="key")
+
+
+def _check_task(session: Session, task: Task, *, anyway: bool) -> None:
+    if task.broken is not None:
+        raise Refused(
+            "invalid",
+            f"{told(task)} cannot run: its {task.broken.field} no longer reads: {task.broken.message}",
+            details={"task": task.id, "field": task.broken.field},
+        )
+    if anyway:
+        return
+    pauses = holding(session.pauses.all(), task=task.id, project_key=key_of(task.definition.project))
+    if pauses:
+        one = pauses[0]
+        raise Refused(
+            "paused",
+            f"{told(task)} is paused since {one.since:%Y-%m-%d %H:%M} UTC by {one.by}"
+            + (f": {one.note}" if one.note else ""),
+            details={"task": task.id, "scope": one.scope, "since": one.since.isoformat(), "note": one.note},
+            hint="--anyway runs it all the same",
+        )
+
+
+def _check_free(session: Session, task: Task) -> None:
+    for run in session.runs.live_of(task.id):
+        raise Refused(
+            "already_running",
+            f"{told(task)} is running: {run.id}, held by {run.holder}",
+            details={
+                "run": run.id,
+                "holder": run.holder,
+                "since": run.started_at.isoformat() if run.started_at else None,
+            },
+            hint="--queue lets the new run wait for its end",
+        )
+    for run in session.runs.waiting_of(task.id):
+        if run.opened_by == "manual":
+            raise Refused(
+                "already_waiting",
+                f"a run of {told(task)} is waiting already: {run.id}",
+                details={"run": run.id},
+                hint="--queue lets one more wait",
+            )

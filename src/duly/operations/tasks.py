@@ -1,0 +1,202 @@
+"""Changing tasks: add, enable, disable, pause, unpause, remove. Each is one transaction, whole or not at all."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from duly import ids
+from duly.core.planning import first_due
+from duly.core.run import Entry
+from duly.core.task import Definition, Task
+from duly.core.triggers import Once, next_after
+from duly.errors import Invalid, Refused
+from duly.operations.lookup import find_task, told
+from duly.store import Session, Store
+from duly.store.plans import arm, disarm
+from duly.store.rows import Pause
+from duly.store.switches import end_waiting, is_armed, lift, switch_off, switch_on, write
+from duly.store.tasks import key_of
+from duly.zones import zone as zone_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paused:
+    """What a pause or its end did: the hold, and the tasks it touches."""
+
+    pause: Pause
+    tasks: int
+
+
+def add(store: Store, definition: Definition, *, by: str, source: Mapping[str, object], dry_run: bool = False) -> Task:
+    """Add a task, whole; `dry_run` judges it in the same way and keeps nothing.
+
+    Refused `already_exists` when the name is taken in its project; Invalid when it can never run.
+    """
+    with store.write() as session:
+        task = _new(session, definition, by=by, source=source)
+        taken = session.tasks.by_name(key_of(definition.project), key_of(definition.name))
+        if taken is not None:
+            raise Refused(
+                "already_exists",
+                f"there is a task {told(taken)} already",
+                details={"task": taken.id, "name": taken.definition.name, "project": taken.definition.project},
+                hint=f"another name, or duly remove {told(taken)}",
+            )
+        if not dry_run:
+            session.tasks.ensure_project(key_of(definition.project), definition.project, session.now)
+            session.tasks.insert(task)
+            session.ledger.add([_told(session, "defined", task, by, {"version": 1})])
+    return task
+
+
+def enable(store: Store, word: str, *, by: str) -> Task:
+    """Switch a task on; it owes nothing of the time it was off. Switching on what is on changes nothing."""
+    with store.write() as session:
+        task = find_task(session, word)
+        if task.definition.enabled:
+            return task
+        on = replace(task, definition=replace(task.definition, enabled=True))
+        if is_armed(on, session.pauses.all()):
+            on = switch_on(session, on, reason="disabled", at=session.now)
+        write(session, task, on)
+        session.ledger.add([_told(session, "enabled", task, by)])
+        return _again(session, task)
+
+
+def disable(store: Store, word: str, *, by: str) -> Task:
+    """Switch a task off: nothing opens it by time, what waits ends skipped; a live run goes on."""
+    with store.write() as session:
+        task = find_task(session, word)
+        if not task.definition.enabled:
+            return task
+        off = switch_off(session, task, reason="disabled", by=by)
+        write(session, task, replace(off, definition=replace(off.definition, enabled=False)))
+        session.ledger.add([_told(session, "disabled", task, by)])
+        return _again(session, task)
+
+
+def remove(store: Store, word: str, *, by: str) -> Task:
+    """Remove a task: what waits ends skipped, what runs is cancelled; its runs and its ledger stay."""
+    from duly.core import lifecycle
+    from duly.store.switches import move
+
+    with store.write() as session:
+        task = find_task(session, word)
+        off = switch_off(session, task, reason="task_removed", by=by)
+        end_waiting(session, task, reason="task_removed", by=by, by_hand_too=True)
+        held = [run for run in session.runs.live_of(task.id) if run.state == "held" and run.cancel_asked_at is None]
+        move(session, [lifecycle.ask_cancel(run, by=by, now=session.now) for run in held])
+        write(session, task, replace(off, removed_at=session.now))
+        for pause in session.pauses.all():
+            if pause.scope == "task" and pause.target == task.id:
+                session.pauses.delete(pause.id)
+        session.ledger.add([_told(session, "removed", task, by)])
+        return _again(session, task)
+
+
+def pause(store: Store, scope: str, target: str, *, until: datetime | None, note: str | None, by: str) -> Paused:
+    """Hold a task, a project or the store (`target` empty): nothing opens by time, live runs go on.
+
+    Asking again for the same hold replaces its end and note.
+    """
+    with store.write() as session:
+        if until is not None and until <= session.now:
+            raise Invalid("the end of the pause is in the past", field="until", hint="--until 2h")
+        key = _target(session, scope, target)
+        held = [one for one in session.pauses.all() if (one.scope, one.target) == (scope, key)]
+        since = held[0].since if held else session.now
+        for one in held:
+            session.pauses.delete(one.id)
+        made = Pause(id=ids.new("pau"), scope=scope, target=key, since=since, until=until, note=note, by=by)
+        touched = session.tasks.in_scope(scope, key)
+        for task in touched:
+            if task.next_start_at is not None:
+                write(session, task, switch_off(session, task, reason="paused", by=by))
+            else:
+                end_waiting(session, task, reason="paused", by=by, by_hand_too=False)
+        session.pauses.insert(made)
+        details = {"scope": scope, "target": key, "note": note, "pause": made.id}
+        entry = Entry(kind="paused", at=session.now, by=by, until_at=until, details=details)
+        session.ledger.add([replace(entry, task=key if scope == "task" else None)])
+        return Paused(pause=made, tasks=len(touched))
+
+
+def unpause(store: Store, scope: str, target: str, *, by: str) -> Paused:
+    """Lift one hold; tasks that nothing else holds go on from now. Refused `invalid` where there is none."""
+    with store.write() as session:
+        key = _target(session, scope, target)
+        for one in session.pauses.all():
+            if (one.scope, one.target) == (scope, key):
+                touched = len(session.tasks.in_scope(scope, key))
+                lift(session, one, by=by, at=session.now)
+                return Paused(pause=one, tasks=touched)
+        what = {"task": "this task", "project": "this project", "store": "the whole store"}[scope]
+        raise Invalid(f"{what} is not paused", field="target", hint="duly status")
+
+
+def _new(session: Session, definition: Definition, *, by: str, source: Mapping[str, object]) -> Task:
+    zone = zone_of(definition.zone)
+    now = session.now
+    if definition.triggers:
+        _check_ahead(definition, first_due(definition, zone, now), now)
+    task = Task(
+        id=ids.new("tsk"),
+        definition=definition,
+        broken=None,
+        version=1,
+        definition_version=1,
+        planned_until=now,
+        next_due_at=None,
+        next_start_at=None,
+        done=False,
+        fence=0,
+        runs=0,
+        failures_in_a_row=0,
+        last_run=None,
+        source=source,
+        created_at=now,
+        created_by=by,
+        updated_at=now,
+        removed_at=None,
+    )
+    armed = arm(task, now)
+    return armed if is_armed(task, session.pauses.all()) else disarm(armed)
+
+
+def _check_ahead(definition: Definition, due: datetime | None, now: datetime) -> None:
+    zone = zone_of(definition.zone)
+    for trigger in definition.triggers:
+        if next_after((trigger,), zone, now) is not None:
+            continue
+        if isinstance(trigger, Once):
+            raise Invalid(
+                "its time is in the past, so it would never run",
+                field="when",
+                hint="an instant ahead, such as once in 20m",
+            )
+        raise Invalid("it never occurs", field="when")
+    assert due is not None
+
+
+def _target(session: Session, scope: str, target: str) -> str:
+    if scope == "store":
+        return ""
+    if scope == "task":
+        return find_task(session, target).id
+    key = key_of(target)
+    if session.tasks.project(key) is None:
+        names = session.tasks.project_names()
+        raise Refused(
+            "unknown_id", f"there is no project {target!r}", details={"word": target}, hint=", ".join(names[:5]) or None
+        )
+    return key
+
+
+def _told(session: Session, kind: str, task: Task, by: str, details: Mapping[str, object] | None = None) -> Entry:
+    return Entry(kind=kind, at=session.now, task=task.id, by=by, details=details or {})
+
+
+def _again(session: Session, task: Task) -> Task:
+    again = session.tasks.by_id(task.id)
+    assert again is not None
+    return again
