@@ -11,8 +11,16 @@ from datetime import datetime
 from functools import lru_cache, partial
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema
-from pydantic import create_model
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    WithJsonSchema,
+    create_model,
+)
 
 from duly import zones
 from duly.core import trigger_json, when
@@ -26,7 +34,6 @@ from duly.errors import Invalid
 
 create: Any = create_model  # its overloads know only fields that are written out
 SPAN_PATTERN = r"^([0-9]+[wdhms])+$"
-SECRET = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +52,6 @@ def read_definition(given: object, *, now: datetime, default_zone: str | None) -
     zone, zone_warning = _zone(given.get("zone"), default_zone)
     # Triggers are read with the zone and the moment, which the stored form no longer needs.
     read = definition_from_json({**given, "zone": zone, "triggers": []})
-    _refuse_secrets(read)
     triggers, warnings = _triggers(given.get("triggers", ()), zone, now)
     noted = [zone_warning] if zone_warning is not None else []
     return Understood(definition=replace(read, triggers=triggers), warnings=(*noted, *warnings))
@@ -72,13 +78,14 @@ def model() -> type[BaseModel]:
         for field in FIELDS
         if len(field.place) == 1
     }
-    return create(
+    made: type[BaseModel] = create(
         "Definition",
         __config__=strict,
         **top,
         action=(action, Field(description="what to do")),
         rules=(rules, Field(default={}, description="how the task is judged when things are not normal")),
     )
+    return made
 
 
 def _check(given: Mapping[str, object]) -> None:
@@ -219,15 +226,3 @@ def _text_of(item: Any, at: int) -> str:
         raise Invalid(
             bad.message, field=f"triggers[{at}]", text=bad.text, at=bad.at, hint=bad.hint, details=bad.details
         ) from bad
-
-
-def _refuse_secrets(definition: Definition) -> None:
-    env = definition.action.get("env", {})
-    assert isinstance(env, Mapping)
-    for key, value in env.items():
-        if SECRET.fullmatch(value):
-            raise Invalid(
-                f"{shown(value)} would name a secret, and this version keeps none",
-                field=f"action.env.{key}",
-                text=value,
-            )

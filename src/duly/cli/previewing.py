@@ -10,7 +10,7 @@ from duly.cli import out
 from duly.cli.fields import whole_number
 from duly.cli.frame import command, settings
 from duly.cli.moments import away, full_text
-from duly.cli.table import Cell, Column, pairs, render
+from duly.cli.table import Cell, Column, pairs, plain, render
 from duly.errors import Invalid
 
 PREVIEW_MOST = 10_000
@@ -75,7 +75,7 @@ def _show(found: Mapping[str, object], place: ZoneInfo, now: datetime) -> None:
         out.line("no instant by itself; `duly run` starts it")
         return
     columns = [Column(head="LOCAL"), Column(head="UTC"), Column(head="AWAY"), Column(head="NOTE", cut=True)]
-    rows = []
+    rows: list[list[Cell | str]] = []
     for item in items:
         at = datetime.fromisoformat(item["due_at"])
         note = MARKS.get(item["note"], item["note"] or "")
@@ -96,3 +96,68 @@ def number(text: str, option: str, most: int) -> int:
     if not 1 <= count <= most:
         raise Invalid(f"{count} is not between 1 and {most:,}", field=option, text=text, at=0)
     return count
+
+
+@command(
+    name="next",
+    help="List what is due next, of one task or of all.",
+    epilog="duly next\nduly next backup -n 3",
+    params=[
+        click.Argument(["task"], required=False),
+        click.Option(["-n", "most"], metavar="N", default="5", help="How many instants.  [5]"),
+    ],
+)
+def next_(task: str | None, most: str) -> None:
+    """List instants to come."""
+    from duly.cli.joining import address, hint, hint_nobody, reading
+    from duly.errors import Refused
+    from duly.operations import previewing
+    from duly.operations.lookup import find_task
+
+    count = number(most, "-n", previewing.NEXT_MOST)
+    with reading() as session:
+        if session is None:
+            if task is not None:
+                raise Refused(
+                    "unknown_task", f'there is no task "{task}": there is no store yet', details={"word": task}
+                )
+            if settings().as_json:
+                out.document({"items": [], "next": None})
+            return
+        tasks = [find_task(session, task)] if task is not None else previewing.coming(session, count)
+        items = previewing.next_of(tasks, now=session.now, most=count)
+        now = session.now
+    if settings().as_json:
+        out.document({"items": items, "next": None})
+        return
+    if not items:
+        hint("nothing is due: tasks that are disabled, paused, done or by hand only have no next instant")
+    else:
+        _next_table(items, now)
+    hint_nobody(address(), "nothing runs until somebody does")
+
+
+def _next_table(items: list[dict[str, object]], now: datetime) -> None:
+    from duly import zones
+
+    columns = [
+        Column(head="TASK", cut=True),
+        Column(head="AWAY"),
+        Column(head="LOCAL"),
+        Column(head="ZONE", cut=True),
+        Column(head="NOTE", cut=True),
+    ]
+    rows: list[list[Cell | str]] = []
+    for item in items:
+        at = datetime.fromisoformat(str(item["due_at"]))
+        note = "overdue" if item["overdue"] else MARKS.get(item["note"], str(item["note"] or ""))
+        rows.append(
+            [
+                Cell(text=plain(str(item["task_name"])), styles=("bold",)),
+                away(at, now),
+                full_text(at, zones.zone(str(item["zone"]))),
+                str(item["zone"]),
+                Cell(text=note, styles=("yellow",)),
+            ]
+        )
+    out.lines(render(columns, rows))

@@ -1,0 +1,154 @@
+"""`add`: a new task, answered with what was understood."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from duly.cli import out
+from duly.cli.fields import gathered, options
+from duly.cli.frame import Command, settings
+from duly.cli.moments import away, full_text
+from duly.cli.table import Cell, pairs, plain
+from duly.errors import Invalid
+
+if TYPE_CHECKING:
+    from duly.core.task import Task
+
+UPCOMING_SHOWN = 3
+
+
+class Add(Command):
+    """`add` takes all after `--` as the command, byte for byte."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Part the command's words from our own before those are read."""
+        if "--" in args:
+            at = args.index("--")
+            ctx.meta["duly.argv"] = tuple(args[at + 1 :])
+            args = args[:at]
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Show how the command is parted off."""
+        return [*super().collect_usage_pieces(ctx), "-- COMMAND ARG..."]
+
+
+def _add(name: str, extra: tuple[str, ...], dry_run: bool, **given: Any) -> None:
+    """Add a task and say how it was understood."""
+    from duly import clock, zones
+    from duly.cli.joining import address, hint_nobody, open_for_change
+    from duly.definitions import read_definition
+    from duly.operations import tasks
+    from duly.operations.lookup import caller
+
+    argv = click.get_current_context().meta.get("duly.argv")
+    _check_words(extra, argv, given)
+    if given["cwd"] is not None:
+        given["cwd"] = str(Path.cwd() / Path(given["cwd"]).expanduser())
+    else:
+        given["cwd"] = str(Path.cwd())
+    wanted = gathered({"name": name, "argv": argv, **given})
+    action = wanted.setdefault("action", {})
+    assert isinstance(action, dict)
+    action["kind"] = "command"
+    now = clock.now()
+    machine = zones.machine_zone() if given["zone"] is None else None
+    read = read_definition(wanted, now=now, default_zone=machine)
+    for note in read.warnings if not settings().as_json else ():
+        out.note(f"warning: {plain(note)}")
+    with open_for_change(create=not dry_run) as store:
+        task = tasks.add(store, read.definition, by=caller(), source={"kind": "cli"}, dry_run=dry_run)
+    _answer(task, read.warnings, dry_run=dry_run)
+    if not dry_run:
+        hint_nobody(address(), "it will run when somebody does")
+
+
+def _check_words(extra: tuple[str, ...], argv: tuple[str, ...] | None, given: Mapping[str, object]) -> None:
+    if extra:
+        raise Invalid(
+            f'"{plain(extra[0])}" was not expected: the command stands after --',
+            field="action.argv",
+            hint=f"duly add NAME --when WHEN -- {plain(' '.join(extra))}",
+        )
+    if not given["triggers"]:
+        raise Invalid("it is missing", field="triggers", hint="--when 'daily 09:00', or --when manual")
+    if argv is None and given["shell"] is None:
+        raise Invalid(
+            "it is missing: what shall be done?",
+            field="action.argv",
+            hint="duly add NAME --when WHEN -- COMMAND ARG…, or --shell LINE",
+        )
+    if argv is not None and given["shell"] is not None:
+        raise Invalid("a command after -- and --shell exclude each other", field="action.shell")
+
+
+def _answer(task: "Task", warnings: tuple[str, ...], *, dry_run: bool) -> None:
+    from itertools import islice
+
+    from duly import zones
+    from duly.core.triggers import occurrences
+    from duly.operations import previewing, shapes
+    from duly.operations.lookup import told
+
+    definition = task.definition
+    zone = zones.zone(definition.zone)
+    coming = list(islice(occurrences(definition.triggers, zone, task.planned_until), UPCOMING_SHOWN))
+    if settings().as_json:
+        shown = shapes.task(task, pauses=(), last_run=None, open_missed=0)
+        shown |= {
+            "words": previewing.say(definition.triggers),
+            "canonical": previewing.canonical(definition.triggers),
+            "upcoming": [previewing.item(definition.triggers, zone, at) for at in coming],
+            "warnings": list(warnings),
+            "dry_run": dry_run,
+        }
+        out.document(shown)
+        return
+    head = "would add" if dry_run else "added"
+    out.line(f"{head} {out.styled(plain(told(task)), 'bold')}" + ("" if dry_run else f"  {task.id}"))
+    out.lines(pairs(_understood(task, coming, task.planned_until), indent="  "))
+
+
+def _understood(task: "Task", coming: list[datetime], now: datetime) -> list[tuple[str, str | Cell]]:
+    from duly import zones
+    from duly.cli.words import command_text
+    from duly.core.spans import write_span
+    from duly.core.task import timeout_of
+    from duly.operations import previewing
+
+    definition = task.definition
+    zone = zones.zone(definition.zone)
+    nexts = "\n".join(f"{full_text(at, zone)}  {away(at, now)}" for at in coming)
+    if not definition.enabled:
+        nexts = "switched off: opens nothing until `duly enable`"
+    own = "" if "timeout" in definition.own_rules else "  (default)"
+    rows: list[tuple[str, str | Cell]] = [
+        ("when", f"{previewing.say(definition.triggers)}"),
+        ("canonical", previewing.canonical(definition.triggers)),
+        ("zone", definition.zone),
+        ("next", nexts or "by hand only: `duly run`"),
+        ("runs", plain(command_text(definition.action))),
+        ("in", plain(str(definition.action.get("cwd", "")))),
+        ("timeout", f"{write_span(timeout_of(definition))}{own}"),
+    ]
+    return rows
+
+
+add = Add(
+    "add",
+    callback=_add,
+    help="Add a task. All after -- is the command, as it stands; --shell LINE runs a line by sh -c instead.",
+    epilog=(
+        "duly add backup --when 'daily 03:00' --zone Europe/Berlin -- pg_dump -f /backup/db.sql mydb\n"
+        "duly add beat --when 'every 15m' --overlap queue --shell 'date >> beat.txt'"
+    ),
+    params=[
+        click.Argument(["name"], metavar="NAME"),
+        click.Argument(["extra"], nargs=-1, metavar=""),
+        *options(),
+        click.Option(["--dry-run"], is_flag=True, help="Say what would be added, and add nothing."),
+    ],
+)

@@ -1,0 +1,74 @@
+"""How commands come to the store: reading without making one, changing, and the word that nobody serves."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from duly.cli import out
+from duly.cli.frame import settings
+
+if TYPE_CHECKING:
+    from duly.store.address import Address
+    from duly.store.store import Session, Store
+
+
+def address() -> "Address":
+    """Give the store's address as options, environment and default have it."""
+    from duly.store.address import resolve
+
+    return resolve(settings().store, os.environ)
+
+
+@contextmanager
+def reading() -> Iterator["Session | None"]:
+    """See the store at one moment; None, with a hint, where there is none yet."""
+    store = find()
+    if store is None:
+        yield None
+        return
+    try:
+        with store.read() as session:
+            yield session
+    finally:
+        store.close()
+
+
+def find() -> "Store | None":
+    """Open the store for reading; None, with a hint, where there is none yet."""
+    from duly.store.store import Store
+
+    where = address()
+    store = Store.find(where, os.environ)
+    if store is None:
+        hint(f"there is no store at {where} yet; `duly add` makes it with the first task")
+    return store
+
+
+@contextmanager
+def open_for_change(*, create: bool = False) -> Iterator["Store"]:
+    """Open the store for writing; `create` makes it where there was none."""
+    from duly.store.store import Store
+
+    store = Store.open(address(), os.environ, create=create)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def hint(text: str) -> None:
+    """Tell a person something on standard error; a program that reads JSON is told nothing."""
+    if not settings().as_json:
+        out.note(f"hint: {text}")
+
+
+def hint_nobody(where: "Address", consequence: str) -> bool:
+    """Say so when nobody serves the store."""
+    from duly.operations.serving import anybody_serves
+
+    if anybody_serves(where.run_folder):
+        return False
+    named = f" --store {where}" if settings().store is not None else ""
+    hint(f"nobody serves this store: {consequence} (`duly serve{named}`)")
+    return True

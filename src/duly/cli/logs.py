@@ -1,0 +1,174 @@
+"""`log`: what a run wrote, byte for byte, and on while it writes."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from duly import clock
+from duly.cli import out
+from duly.cli.fields import whole_number
+from duly.cli.frame import command, settings
+from duly.cli.joining import find
+from duly.errors import Invalid, Refused
+
+if TYPE_CHECKING:
+    from duly.core.run import Run
+    from duly.store.store import Session, Store
+
+LOOK_EVERY_S = 0.1
+ATTEMPTS = "attempts"
+
+
+@command(
+    name="log",
+    help="Print what a run wrote; of a task, what its newest run wrote.",
+    epilog="duly log backup\nduly log -f 7kq2m9xw",
+    params=[
+        click.Argument(["which"], metavar="RUN|TASK"),
+        click.Option(["-f", "--follow"], is_flag=True, help="Go on printing until the run ends."),
+        click.Option(["--attempt"], metavar="N", help="Of several attempts this one.  [the last]"),
+    ],
+)
+def log(which: str, follow: bool, attempt: str | None) -> None:
+    """Print a run's output."""
+    number = whole_number(attempt, "--attempt") if attempt is not None else None
+    store = find()
+    if store is None:
+        raise Refused(
+            "unknown_id", f'there is no task and no run "{which}": there is no store yet', details={"word": which}
+        )
+    try:
+        with store.read() as session:
+            run = _run(session, which)
+            folder = _folder(store, session, run, number)
+        if settings().as_json and not follow:
+            _document(run, folder)
+        elif folder is not None or follow:
+            _print(store, run, folder, number, follow=follow)
+    finally:
+        store.close()
+
+
+def _run(session: "Session", which: str) -> "Run":
+    from duly.core.run import Run as RunValue
+    from duly.operations.lookup import find_any, told
+
+    found = find_any(session, which)
+    if isinstance(found, RunValue):
+        return found
+    newest = session.runs.listed(task=found.id, most=1)
+    if not newest:
+        raise Refused(
+            "unknown_run", f"{told(found)} has not run yet", details={"task": found.id}, hint=f"duly run {told(found)}"
+        )
+    return newest[0]
+
+
+def _folder(store: "Store", session: "Session", run: "Run", number: int | None) -> Path | None:
+    """Give the folder of an attempt; None where the run has not begun one."""
+    from duly.operations.telling import attempts_of
+
+    if number is None or number == run.attempt:
+        return _of_fence(store, run.id, run.fence) if run.attempt else None
+    for one in attempts_of(session.ledger.of_run(run.id)):
+        if one.attempt == number:
+            return _of_fence(store, run.id, one.fence)
+    raise Invalid(
+        f"{run.id} has {run.attempt} attempts, and no number {number}", field="--attempt", text=str(number), at=0
+    )
+
+
+def _of_fence(store: "Store", run: str, fence: int) -> Path:
+    return store.address.run_folder / ATTEMPTS / f"{run}.{fence}"
+
+
+def _document(run: "Run", folder: Path | None) -> None:
+    from duly.runners import logs
+
+    data = b""
+    cut = 0
+    position = 0
+    while folder is not None:
+        piece = logs.read(folder, position)
+        cut += piece.cut
+        if not piece.data:
+            break
+        data, position = data + piece.data, piece.next
+    out.document(
+        {
+            "run": run.id,
+            "attempt": run.attempt,
+            "text": data.decode(errors="replace"),
+            "log_bytes": position,
+            "log_cut": cut,
+        }
+    )
+
+
+def _print(store: "Store", run: "Run", folder: Path | None, number: int | None, *, follow: bool) -> None:
+    from duly.runners import logs
+
+    printer = _Json(run) if settings().as_json else _Bytes()
+    position = 0
+    fence = run.fence
+    while True:
+        # Asked before reading, so that what was written up to the end is still read.
+        over = not follow or run.state == "ended"
+        while folder is not None:
+            piece = logs.read(folder, position)
+            if piece.cut:
+                out.note(f"duly: {piece.cut:,} bytes were cut here")
+            if not piece.data:
+                break
+            printer.add(piece.data)
+            position = piece.next
+        printer.flush()
+        if over:
+            printer.end()
+            return
+        clock.pause(LOOK_EVERY_S)
+        if store.changed() or folder is None:
+            with store.read() as session:
+                run = session.runs.by_id(run.id) or run
+                if number is None and run.attempt and (run.fence != fence or folder is None):
+                    fence, position = run.fence, 0
+                    folder = _of_fence(store, run.id, run.fence)
+
+
+class _Bytes:
+    """Prints the work's bytes as they are."""
+
+    def add(self, data: bytes) -> None:
+        out.flush()
+        sys.stdout.buffer.write(data)
+
+    def flush(self) -> None:
+        sys.stdout.buffer.flush()
+
+    def end(self) -> None:
+        """Nothing is owed at the end."""
+
+
+class _Json:
+    """Prints pieces of text as documents, one a line; a letter is never parted."""
+
+    def __init__(self, run: "Run") -> None:
+        import codecs
+
+        self._run = run.id
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    def add(self, data: bytes) -> None:
+        self._tell(self._decoder.decode(data))
+
+    def flush(self) -> None:
+        out.flush()
+
+    def end(self) -> None:
+        self._tell(self._decoder.decode(b"", final=True))
+
+    def _tell(self, text: str) -> None:
+        if text:
+            out.entry({"run": self._run, "text": text})

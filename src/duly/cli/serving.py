@@ -1,0 +1,79 @@
+"""`serve`, `init` and `demo`: processes that run what is due, and how a store begins."""
+
+from datetime import timedelta
+from typing import cast
+
+import click
+
+from duly.cli import out
+from duly.cli.frame import command, settings
+from duly.cli.joining import address, hint
+from duly.cli.table import plain
+from duly.errors import Invalid
+
+SLOTS_MOST = 10_000
+BEAT_LEAST = timedelta(seconds=1)
+
+
+@command(
+    name="serve",
+    help="Run what is due from a store until stopped (TERM or INT stops cleanly). Any number may serve one store.",
+    epilog="duly serve\nduly serve --store ./duly.db --slots 8 --until-idle",
+    params=[
+        click.Option(["--slots"], metavar="N", help="How many runs at once.  [4, or the CPUs where larger]"),
+        click.Option(["--beat"], metavar="SPAN", default="20s", help="How often leases are extended.  [20s]"),
+        click.Option(
+            ["--lease"], metavar="SPAN", default="100s", help="How long a claim holds without a beat.  [100s]"
+        ),
+        click.Option(["--drain"], metavar="SPAN", default="30s", help="How long live runs may go on at a stop.  [30s]"),
+        click.Option(["--until-idle"], is_flag=True, help="Stop when nothing is due, waiting or running."),
+    ],
+)
+def serve(slots: str | None, beat: str, lease: str, drain: str, until_idle: bool) -> int:
+    """Serve a store."""
+    from duly import app
+    from duly.cli.previewing import number
+    from duly.core.spans import read_span
+
+    spans = {
+        "beat": read_span(beat, field="--beat"),
+        "lease": read_span(lease, field="--lease"),
+        "drain": read_span(drain, field="--drain", zero=True),
+    }
+    if spans["lease"] <= 2 * spans["beat"]:
+        raise Invalid(
+            f"{lease} is not more than two beats of {beat}: a single late one would lose the lease",
+            field="--lease",
+            text=lease,
+            at=0,
+        )
+    count = number(slots, "--slots", SLOTS_MOST) if slots is not None else None
+    return cast(int, app.serve(address(), slots=count, until_idle=until_idle, **spans))
+
+
+@command(name="init", help="Make an empty store; on a standing one it says so.")
+def init() -> None:
+    """Make a store."""
+    from duly import app
+
+    where = address()
+    made = app.init(where)
+    if settings().as_json:
+        out.document({"store": str(where), "made": made})
+        return
+    out.line(f"made the store {plain(str(where))}" if made else f"the store {plain(str(where))} stands already")
+    if made:
+        hint("a first task: duly add hello --when 'every 1m' -- echo hello")
+
+
+@command(
+    name="demo",
+    help="Show real commands run at their times, from a store in a temporary folder.",
+    params=[click.Option(["--for", "length"], metavar="SPAN", default="60s", help="How long.  [60s]")],
+)
+def demo(length: str) -> int:
+    """Run the demonstration."""
+    from duly import app
+    from duly.core.spans import read_span
+
+    return cast(int, app.demo(read_span(length, field="--for")))

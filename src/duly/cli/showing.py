@@ -1,0 +1,252 @@
+"""`show`: all one wants to know of a task or a run, on one screen."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from duly.cli import out
+from duly.cli.frame import command, settings
+from duly.cli.joining import find
+from duly.cli.listing import state, why
+from duly.cli.moments import away, distance, full_text
+from duly.cli.table import Cell, pairs, plain
+from duly.cli.words import colour, command_text, many, mark
+from duly.errors import Refused
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
+    from duly.operations.showing import RunShown, TaskShown
+    from duly.store.store import Session, Store
+
+TAIL_BYTES = 4_096
+TAIL_LINES = 8
+INPUT_SHOWN = 200
+Rows = list[tuple[str, str | Cell]]
+
+
+@command(
+    name="show",
+    help="Show all there is to know of a task or a run.",
+    epilog="duly show backup\nduly show 7kq2m9xw",
+    params=[click.Argument(["which"], metavar="TASK|RUN")],
+)
+def show(which: str) -> None:
+    """Show a task or a run."""
+    from duly.core.run import Run
+    from duly.operations import showing
+    from duly.operations.lookup import find_any
+
+    store = find()
+    if store is None:
+        raise Refused(
+            "unknown_id", f'there is no task and no run "{which}": there is no store yet', details={"word": which}
+        )
+    try:
+        with store.read() as session:
+            found = find_any(session, which)
+            if isinstance(found, Run):
+                _run(store, session, showing.run(session, found))
+            else:
+                _task(session, showing.task(session, found))
+    finally:
+        store.close()
+
+
+def _task(session: "Session", shown: "TaskShown") -> None:
+    if settings().as_json:
+        out.document(shown.shape)
+        return
+    from duly import zones
+
+    task, now = shown.listed.task, session.now
+    definition = task.definition
+    zone = zones.zone(definition.zone) if task.broken is None else None
+    standing = state(shown.listed)
+    title = plain(definition.name if definition.project == "default" else f"{definition.project}/{definition.name}")
+    out.line(
+        f"{out.styled(title, 'bold')}  {out.styled(standing.text, *standing.styles)}  {out.styled(task.id, 'dim')}"
+    )
+    if definition.description:
+        out.line(plain(definition.description))
+    rows: Rows = []
+    if task.broken is not None:
+        rows.append(("broken", Cell(text=plain(f"{task.broken.field}: {task.broken.message}"), styles=("red",))))
+    for hold in shown.listed.pauses:
+        until = f" until {full_text(hold.until, zone)}" if hold.until else ""
+        note = f": {hold.note}" if hold.note else ""
+        text = f"{hold.scope} by {hold.by} since {full_text(hold.since, zone)}{until}{note}"
+        rows.append(("paused", Cell(text=plain(text), styles=("yellow",))))
+    if task.broken is None:
+        rows += _schedule(shown, zone, now)
+        rows += _rules(shown.shape)
+    rows += _history(shown, now)
+    out.lines(pairs(rows))
+
+
+def _schedule(shown: "TaskShown", zone: "ZoneInfo | None", now: datetime) -> Rows:
+    definition = shown.listed.task.definition
+    action = definition.action
+    coming = "\n".join(f"{full_text(at, zone)}  {away(at, now)}{_overdue(at, now)}" for at in shown.coming)
+    rows: Rows = [
+        ("when", str(shown.shape["words"])),
+        ("canonical", str(shown.shape["canonical"])),
+        ("zone", definition.zone),
+        ("next", coming or "none by itself"),
+        ("runs", plain(command_text(action))),
+        ("in", plain(str(action.get("cwd") or ""))),
+    ]
+    env = cast(Mapping[str, str], action.get("env") or {})
+    if env:
+        rows.append(("env", plain(" ".join(f"{key}={value}" for key, value in env.items()))))
+    if definition.labels:
+        rows.append(("labels", plain(" ".join(f"{key}={value}" for key, value in definition.labels.items()))))
+    return rows
+
+
+def _overdue(at: datetime, now: datetime) -> str:
+    return "  (overdue)" if at <= now else ""
+
+
+def _rules(shape: Mapping[str, object]) -> Rows:
+    rules = cast(Mapping[str, object], shape["rules"])
+    own = cast(Sequence[str], shape["own_rules"])
+    told = [
+        f"{name} {value}" + ("" if name in own else " (default)") for name, value in rules.items() if value is not None
+    ]
+    return [("rules", "\n".join(told))]
+
+
+def _history(shown: "TaskShown", now: datetime) -> Rows:
+    task = shown.listed.task
+    counts = [many(task.runs, "run")]
+    if task.failures_in_a_row:
+        counts.append(f"{task.failures_in_a_row} failed in a row")
+    rows: Rows = [
+        ("made", plain(f"{full_text(task.created_at, None)} by {task.created_by}, version {task.version}")),
+        ("so far", ", ".join(counts)),
+    ]
+    from duly.operations.lookup import ending
+
+    lines = []
+    for run in shown.recent:
+        word = str(run["outcome"] or run["state"])
+        reason = plain(why(dict(run)))
+        due = datetime.fromisoformat(str(run["due_at"]))
+        lines.append(
+            f"{ending(str(run['id']))}  {mark(word)} {word.replace('_', ' ')}  {away(due, now)}  {reason}".rstrip()
+        )
+    if lines:
+        rows.append(("runs", "\n".join(lines)))
+    return rows
+
+
+def _run(store: "Store", session: "Session", shown: "RunShown") -> None:
+    if settings().as_json:
+        out.document(shown.shape)
+        return
+    from duly import zones
+    from duly.operations.lookup import told
+
+    run, task, now = shown.run, shown.task, session.now
+    zone = zones.zone(task.definition.zone) if task is not None and task.broken is None else None
+    word = str(shown.shape["outcome"] or shown.shape["state"])
+    head = out.styled(f"{mark(word)} {word.replace('_', ' ')}", "bold", *colour(word))
+    out.line(f"{head}  {plain(told(task)) if task else run.task}  {out.styled(run.id, 'dim')}")
+    rows: Rows = []
+    waits = shown.shape["waiting_for"]
+    if isinstance(waits, dict):
+        rows.append(("waits for", Cell(text=_waits(store, waits, now), styles=("cyan",))))
+    if run.reason:
+        from duly.core.reasons import ENDED, NO_START
+
+        sentence = ENDED.get(run.reason) or NO_START.get(run.reason) or ""
+        rows.append(("reason", f"{run.reason}: {sentence}" if sentence else run.reason))
+    if run.error:
+        rows.append(("error", Cell(text="\n".join(plain(line) for line in run.error.splitlines()), styles=("red",))))
+    rows += _times(shown, zone, now)
+    rows += _figures(shown)
+    out.lines(pairs(rows))
+    _tail(store, shown)
+
+
+def _waits(store: "Store", waits: Mapping[str, object], now: datetime) -> str:
+    from duly.operations.lookup import ending
+    from duly.operations.serving import anybody_serves
+
+    since = distance(now - datetime.fromisoformat(str(waits["since"]))) if waits["since"] else ""
+    if waits["what"] == "seat":
+        return f"its task's seat, which {ending(str(waits['key']))} has, for {since}"
+    if waits["what"] == "delay":
+        return f"its time, {waits['until']}"
+    if not anybody_serves(store.address.run_folder):
+        return f"somebody to serve this store (`duly serve`), for {since}"
+    return f"a free slot, for {since}"
+
+
+def _times(shown: "RunShown", zone: "ZoneInfo | None", now: datetime) -> Rows:
+    run = shown.run
+    whom = f" by {run.opened_by_whom}" if run.opened_by_whom else ""
+    rows: Rows = [
+        ("due", full_text(run.due_at, zone)),
+        ("opened", f"{full_text(run.opened_at, zone)}  {run.opened_by.replace('_', ' ')}{plain(whom)}"),
+    ]
+    if run.started_at is not None:
+        late = run.started_at - run.due_at
+        note = f"  {distance(late)} after it was due" if late >= timedelta(seconds=1) else ""
+        rows.append(("started", f"{full_text(run.started_at, zone)}{note}"))
+    if run.cancel_asked_at is not None and run.state != "ended":
+        rows.append(("cancel", f"asked {away(run.cancel_asked_at, now)} by {plain(run.cancel_asked_by or '')}"))
+    if run.stopping_since is not None:
+        rows.append(("stopping", f"for {distance(now - run.stopping_since)}"))
+    if run.ended_at is not None:
+        took = f"  took {distance(run.ended_at - run.started_at)}" if run.started_at else ""
+        rows.append(("ended", f"{full_text(run.ended_at, zone)}{took}"))
+    elif run.started_at is not None:
+        rows.append(("running", f"for {distance(now - run.started_at)}"))
+    return rows
+
+
+def _figures(shown: "RunShown") -> Rows:
+    run = shown.run
+    rows: Rows = []
+    if run.exit_code is not None:
+        rows.append(("exit code", str(run.exit_code)))
+    if run.signal is not None:
+        rows.append(("signal", str(run.signal)))
+    attempts = cast(Sequence[Mapping[str, object]], shown.shape["attempts"])
+    if attempts:
+        last = attempts[-1]
+        host = f" on {shown.shape['host']}" if shown.shape["host"] else ""
+        rows.append(("attempt", f"{run.attempt}, fence {run.fence}, held by {last['holder']}{plain(host)}"))
+    if len(attempts) > 1:
+        rows.append(("attempts", "\n".join(_attempt(one) for one in attempts)))
+    if run.input is not None:
+        more = "…" if len(run.input) > INPUT_SHOWN else ""
+        rows.append(("input", plain(run.input[:INPUT_SHOWN]) + more))
+    rows.append(("occurrence", plain(run.occurrence)))
+    return rows
+
+
+def _attempt(one: Mapping[str, object]) -> str:
+    word = str(one["outcome"] or one["reason"] or "running")
+    return f"{one['attempt']}  fence {one['fence']}  {one['started_at']}  {word.replace('_', ' ')}"
+
+
+def _tail(store: "Store", shown: "RunShown") -> None:
+    from duly.operations.lookup import ending
+    from duly.runners import logs
+
+    run = shown.run
+    if not run.attempt:
+        return
+    folder = store.address.run_folder / "attempts" / f"{run.id}.{run.fence}"
+    size = logs.size(folder)
+    if not size:
+        out.line(out.styled("no output", "dim"))
+        return
+    lines = logs.tail(folder, TAIL_BYTES).decode(errors="replace").splitlines()[-TAIL_LINES:]
+    out.line(out.styled(f"output, {size:,} bytes (duly log {ending(run.id)}):", "dim"))
+    out.lines(f"  {plain(line)}" for line in lines)

@@ -1,0 +1,110 @@
+"""`status` and `verify`: how things stand, and whether the promises were kept."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import cast
+
+from duly.cli import out
+from duly.cli.frame import command, settings
+from duly.cli.joining import address, find, hint_nobody
+from duly.cli.moments import away, full_text
+from duly.cli.table import Cell, pairs, plain
+from duly.cli.words import many
+
+FINDINGS = 1
+
+
+@command(name="status", help="Say how things stand: who serves, what runs and waits, what wants a person.")
+def status() -> None:
+    """Tell how things stand."""
+    from duly.operations import standing
+
+    store = find()
+    if store is None:
+        if settings().as_json:
+            out.document(standing.nothing(str(address())))
+        return
+    try:
+        with store.read() as session:
+            found = standing.status(store, session)
+            now = session.now
+    finally:
+        store.close()
+    if settings().as_json:
+        out.document(found)
+        return
+    _tell(found, now)
+    hint_nobody(address(), "nothing runs until somebody does")
+
+
+def _tell(found: Mapping[str, object], now: datetime) -> None:
+    tasks, runs = cast(dict[str, int], found["tasks"]), cast(dict[str, int], found["runs"])
+    alive = cast(int, found["holders_alive"])
+    rows: list[tuple[str, str | Cell]] = [
+        ("store", plain(str(found["store"]))),
+        ("served by", Cell(text=many(alive, "holder") if alive else "nobody", styles=() if alive else ("yellow",))),
+        ("tasks", _counts(tasks["total"], [(f"{tasks['enabled']} enabled", 1), *_named(tasks, "paused", "broken")])),
+        (
+            "runs",
+            ", ".join(f"{runs[word]} {word}" for word in ("running", "waiting", "parked") if runs[word]) or "none live",
+        ),
+    ]
+    failing = cast(int, found["failing"])
+    if failing:
+        rows.append(("failing", Cell(text=many(failing, "task"), styles=("red",))))
+    if found["open_missed"]:
+        rows.append(("missed", f"{found['open_missed']} open"))
+    at = found["next_due_at"]
+    if at is not None:
+        due = datetime.fromisoformat(str(at))
+        rows.append(("next due", f"{full_text(due, None)} ({away(due, now)})"))
+    for hold in cast(list[dict[str, object]], found["pauses"]):
+        rows += [("paused", plain(_hold(hold)))]
+    for holder in cast(list[dict[str, object]], found["holders"]):
+        beat = datetime.fromisoformat(str(holder["last_beat_at"]))
+        text = (
+            f"{holder['id']}  {holder['host']} pid {holder['pid']}, {holder['running']}/{holder['slots']} slots, beat"
+        )
+        rows.append(("holder", plain(f"{text} {away(beat, now)}")))
+    rows.append(("version", str(found["version"])))
+    out.lines(pairs(rows))
+
+
+def _hold(hold: Mapping[str, object]) -> str:
+    until = f" until {hold['until']}" if hold["until"] else ""
+    note = f": {hold['note']}" if hold["note"] else ""
+    what = {"store": "all"}.get(str(hold["scope"]), f"{hold['scope']} {hold['target']}")
+    return f"{what} by {hold['by']} since {hold['since']}{until}{note}"
+
+
+def _named(counts: Mapping[str, int], *words: str) -> list[tuple[str, int]]:
+    return [(f"{counts[word]} {word}", counts[word]) for word in words]
+
+
+def _counts(total: int, parts: list[tuple[str, int]]) -> str:
+    return ", ".join([str(total), *(text for text, shown in parts if shown)])
+
+
+@command(name="verify", help="Check the promises on this store, row by row; exit 1 names the rows that break which.")
+def verify() -> int:
+    """Check the promises."""
+    from duly.operations import audit
+
+    store = find()
+    if store is None:
+        if settings().as_json:
+            out.document({"items": [], "next": None, "ok": True})
+        return 0
+    try:
+        findings = audit.verify(store)
+    finally:
+        store.close()
+    if settings().as_json:
+        from dataclasses import asdict
+
+        out.document({"items": [asdict(one) for one in findings], "next": None, "ok": not findings})
+        return FINDINGS if findings else 0
+    for one in findings:
+        out.line(plain(str(one)))
+    out.line(f"{many(len(findings), 'finding')}" if findings else "all promises hold on this store")
+    return FINDINGS if findings else 0

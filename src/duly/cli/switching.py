@@ -1,0 +1,198 @@
+"""`enable`, `disable`, `pause`, `unpause`, `remove`: the switches of a task."""
+
+import sys
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from duly.cli import out
+from duly.cli.frame import command, settings
+from duly.cli.joining import hint, open_for_change
+from duly.cli.moments import away, full_text
+from duly.cli.table import plain
+from duly.cli.words import many
+from duly.errors import Invalid, Refused
+
+if TYPE_CHECKING:
+    from duly.core.task import Task
+    from duly.operations.tasks import Paused
+    from duly.store.store import Store
+
+NOTE_MOST = 500
+
+
+@command(
+    name="enable", help="Switch a task on. It owes nothing of the time it was off.", params=[click.Argument(["task"])]
+)
+def enable(task: str) -> None:
+    """Switch a task on."""
+    from duly.operations import tasks
+    from duly.operations.lookup import caller
+
+    with open_for_change() as store:
+        _answer(store, tasks.enable(store, task, by=caller()), "enabled")
+
+
+@command(name="disable", help="Switch a task off. A run that is live goes on.", params=[click.Argument(["task"])])
+def disable(task: str) -> None:
+    """Switch a task off."""
+    from duly.operations import tasks
+    from duly.operations.lookup import caller
+
+    with open_for_change() as store:
+        _answer(store, tasks.disable(store, task, by=caller()), "disabled")
+
+
+def _answer(store: "Store", task: "Task", done: str) -> None:
+    from duly import zones
+    from duly.operations import listing
+    from duly.operations.lookup import told
+
+    with store.read() as session:
+        one = listing.one(session, task)
+        now = session.now
+    if settings().as_json:
+        out.document(listing.shape(one))
+        return
+    following = ""
+    if task.next_start_at is not None and not task.broken:
+        at = task.next_start_at
+        following = f", next {full_text(at, zones.zone(task.definition.zone))} ({away(at, now)})"
+    elif task.definition.enabled and one.pauses:
+        following = ", but paused"
+    out.line(f"{done} {plain(told(task))}{following}")
+
+
+SCOPE = [
+    click.Argument(["task"], required=False),
+    click.Option(["--project"], metavar="P", help="All tasks of a project."),
+    click.Option(["--all", "all_"], is_flag=True, help="All tasks of the store."),
+]
+
+
+@command(
+    name="pause",
+    help="Hold a task, a project or all: nothing opens by time until the hold is lifted or over. Live runs go on.",
+    epilog="duly pause backup --until 2h --note 'disk is being replaced'\nduly pause --all",
+    params=[
+        *SCOPE,
+        click.Option(
+            ["--until"], metavar="I", help="When the hold ends by itself, such as 2h or 2026-12-01T08:00:00Z."
+        ),
+        click.Option(["--note"], metavar="T", help="Why, for others to read."),
+    ],
+)
+def pause(task: str | None, project: str | None, all_: bool, until: str | None, note: str | None) -> None:
+    """Hold tasks."""
+    from duly.operations import tasks
+    from duly.operations.lookup import caller
+
+    scope, target = _scope(task, project, all_)
+    _check_note(note)
+    end = _ahead(until) if until is not None else None
+    with open_for_change() as store:
+        _told(tasks.pause(store, scope, target, until=end, note=note, by=caller()), "paused", target)
+
+
+@command(
+    name="unpause", help="Lift the hold of a task, a project or all. Nothing of the time held is run.", params=SCOPE
+)
+def unpause(task: str | None, project: str | None, all_: bool) -> None:
+    """Lift a hold."""
+    from duly.operations import tasks
+    from duly.operations.lookup import caller
+
+    scope, target = _scope(task, project, all_)
+    with open_for_change() as store:
+        _told(tasks.unpause(store, scope, target, by=caller()), "unpaused", target)
+
+
+def _scope(task: str | None, project: str | None, all_: bool) -> tuple[str, str]:
+    given = [
+        scope
+        for scope, wanted in (("task", task is not None), ("project", project is not None), ("store", all_))
+        if wanted
+    ]
+    if len(given) != 1:
+        raise Invalid(
+            "one of TASK, --project P and --all says what is meant",
+            field="TASK",
+            hint="duly pause TASK, or duly pause --all",
+        )
+    return given[0], task or project or ""
+
+
+def _check_note(note: str | None) -> None:
+    from duly.core.reading import shown
+
+    if note is None:
+        return
+    if "\0" in note or not note.isprintable():
+        raise Invalid(f"{shown(note)} is not one line of plain text", field="--note")
+    if len(note) > NOTE_MOST:
+        raise Invalid(f"it has {len(note):,} characters, and {NOTE_MOST} are allowed", field="--note")
+
+
+def _ahead(text: str) -> datetime:
+    from duly import clock, zones
+    from duly.core.spans import read_instant
+
+    zone = zones.zone(zones.machine_zone() or "UTC")
+    return read_instant(text, now=clock.now(), zone=zone, bare="ahead", field="--until")
+
+
+def _told(done: "Paused", verb: str, target: str) -> None:
+    from duly.operations import shapes
+
+    if settings().as_json:
+        out.document(shapes.pause(done.pause) | {"tasks": done.tasks})
+        return
+    what = {"store": "all", "project": f"project {target}"}.get(done.pause.scope, target)
+    end = ""
+    if verb == "paused" and done.pause.until is not None:
+        end = f" until {full_text(done.pause.until, None)}"
+    out.line(f"{verb} {plain(what)}{end} ({many(done.tasks, 'task')})")
+
+
+@command(
+    name="remove",
+    help="Remove a task: what waits is dropped, what runs is cancelled. Its runs and its ledger stay.",
+    params=[click.Argument(["task"]), click.Option(["--yes"], is_flag=True, help="Do not ask.")],
+)
+def remove(task: str, yes: bool) -> None:
+    """Remove a task."""
+    from duly.operations import shapes, tasks
+    from duly.operations.lookup import caller, told
+
+    with open_for_change() as store:
+        if not yes:
+            _confirm(store, task)
+        removed = tasks.remove(store, task, by=caller())
+    if settings().as_json:
+        out.document(shapes.task(removed, pauses=(), last_run=None, open_missed=0))
+        return
+    out.line(f"removed {plain(told(removed))}")
+    hint(f"its story stays: duly ledger --task {removed.id}")
+
+
+def _confirm(store: "Store", word: str) -> None:
+    from duly.operations.lookup import find_task, told
+
+    with store.read() as session:
+        task = find_task(session, word)
+        live = len(session.runs.live_of(task.id))
+    named = plain(told(task))
+    if settings().as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise Refused(
+            "needs_confirmation",
+            f"removing {named} needs a yes, and nobody can be asked here",
+            details={"task": task.id},
+            hint=f"duly remove {named} --yes",
+        )
+    running = f", and cancel {many(live, 'live run')}" if live else ""
+    out.flush()
+    sys.stderr.write(f"Remove {named} ({many(task.runs, 'run')} so far){running}? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        raise Refused("needs_confirmation", "nothing was removed", details={"task": task.id})

@@ -1,0 +1,49 @@
+"""Small words for people: marks and colours of outcomes, states, what a command is."""
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+MARKS: Mapping[str, tuple[str, str, str]] = {
+    # outcome or state → (mark, mark in plain letters, colour)
+    "succeeded": ("✓", "+", "green"),
+    "failed": ("✗", "x", "red"),
+    "timed_out": ("⏱", "t", "red"),
+    "cancelled": ("⊘", "c", "yellow"),
+    "abandoned": ("‼", "!", "red"),
+    "skipped": ("↷", "s", "yellow"),
+    "running": ("▶", ">", "blue"),
+    "waiting": ("…", ".", "cyan"),
+    "parked": ("⏸", "p", "yellow"),
+}
+
+
+def mark(word: str) -> str:
+    """Give the mark of an outcome or state, in letters where the stream has no others."""
+    fancy, letter, _ = MARKS.get(word, ("·", "-", ""))
+    encoding = (sys.stdout.encoding or "").lower().replace("-", "")
+    return fancy if encoding == "utf8" else letter
+
+
+def colour(word: str) -> tuple[str, ...]:
+    """Give the colour of an outcome or state; the mark and the word say the same."""
+    found = MARKS.get(word, ("", "", ""))[2]
+    return (found,) if found else ()
+
+
+def told(word: str) -> str:
+    """Tell an outcome or state with its mark."""
+    return f"{mark(word)} {word.replace('_', ' ')}"
+
+
+def command_text(action: Mapping[str, object]) -> str:
+    """Write a command as it would be typed."""
+    if "shell" in action:
+        return f"sh -c {shlex.quote(str(action['shell']))}"
+    return shlex.join(cast(Sequence[str], action.get("argv", ())))
+
+
+def many(count: int, one: str, several: str | None = None) -> str:
+    """Count things: `1 task`, `3 tasks`."""
+    return f"{count:,} {one if count == 1 else several or one + 's'}"

@@ -1,0 +1,176 @@
+"""Lists of tasks, runs and ledger entries, page by page; reading changes nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from duly.clock import to_us
+from duly.core.reading import shown
+from duly.core.run import Run
+from duly.core.task import Task
+from duly.errors import Invalid
+from duly.operations import shapes
+from duly.operations.lookup import find_task, told
+from duly.operations.telling import attempts_of, waiting_for
+from duly.store.pauses import holding
+from duly.store.rows import Pause, Written
+from duly.store.store import Session
+from duly.store.tasks import key_of
+
+STATES = ("waiting", "running", "parked", "ended")
+OUTCOMES = ("succeeded", "failed", "timed_out", "cancelled", "abandoned", "skipped")
+STORED_STATE = {"running": "held"}
+PAGE_MOST = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A task with what its line in the list tells."""
+
+    task: Task
+    pauses: Sequence[Pause]
+    last_run: Run | None
+    live: Run | None
+    open_missed: int
+
+
+def tasks(session: Session, *, cursor: str | None, most: int) -> tuple[list[Listed], str | None]:
+    """List live tasks by project and name from a cursor on; the second value continues the list."""
+    after = ("", "")
+    if cursor is not None:
+        last = session.tasks.by_id(cursor)
+        if last is None:
+            raise _bad_cursor(cursor)
+        after = (key_of(last.definition.project), key_of(last.definition.name))
+    found = session.tasks.page(after=after, most=most + 1)
+    page = found[:most]
+    following = page[-1].id if len(found) > most else None
+    return _with_runs(session, page), following
+
+
+def one(session: Session, task: Task) -> Listed:
+    """Give what a list would tell of one task."""
+    return _with_runs(session, [task])[0]
+
+
+def shape(listed: Listed) -> dict[str, object]:
+    """Show a task of a list."""
+    return shapes.task(listed.task, pauses=listed.pauses, last_run=listed.last_run, open_missed=listed.open_missed)
+
+
+def runs(
+    session: Session,
+    *,
+    task: str | None,
+    state: str | None,
+    outcome: str | None,
+    since: datetime | None,
+    cursor: str | None,
+    most: int,
+) -> tuple[list[dict[str, object]], str | None]:
+    """List runs, the newest first; `state` is the public word."""
+    found = session.runs.listed(
+        before=_run_cursor(cursor),
+        task=None if task is None else find_task(session, task).id,
+        state=None if state is None else STORED_STATE.get(state, state),
+        outcome=outcome,
+        since_us=0 if since is None else to_us(since),
+        most=most + 1,
+    )
+    page = found[:most]
+    following = page[-1].id if len(found) > most else None
+    named: dict[str, Task | None] = {}
+    for run in page:
+        if run.task not in named:
+            named[run.task] = session.tasks.by_id(run.task)
+    return [run_shape(session, run, named[run.task]) for run in page], following
+
+
+def run_shape(session: Session, run: Run, task: Task | None) -> dict[str, object]:
+    """Show a run with its attempts, its host and what it waits for."""
+    holder = None if run.holder is None else session.holders.by_id(run.holder)
+    return shapes.run(
+        run,
+        task_name=None if task is None else task.definition.name,
+        project=None if task is None else task.definition.project,
+        host=None if holder is None else holder.host,
+        waiting_for=waiting_for(session, run),
+        attempts=attempts_of(session.ledger.of_run(run.id)) if run.attempt else (),
+    )
+
+
+def ledger(
+    session: Session, *, task: str | None, since: datetime | None, after: int, most: int
+) -> tuple[list[Written], int | None]:
+    """List ledger entries with numbers above `after`, the oldest first."""
+    found = session.ledger.after(
+        after,
+        task=None if task is None else ledger_task(session, task),
+        since_us=0 if since is None else to_us(since),
+        most=most + 1,
+    )
+    page = found[:most]
+    return page, page[-1].seq if len(found) > most else None
+
+
+def newest(session: Session, *, task: str | None, since: datetime | None, most: int) -> list[Written]:
+    """Give the newest ledger entries, the oldest of them first."""
+    found = session.ledger.before(
+        session.ledger.last() + 1,
+        task=None if task is None else ledger_task(session, task),
+        since_us=0 if since is None else to_us(since),
+        most=most,
+    )
+    return found[::-1]
+
+
+def ledger_task(session: Session, word: str) -> str:
+    """Find the id of a task for its ledger, which outlives the task."""
+    removed = session.tasks.by_id(word)
+    return removed.id if removed is not None else find_task(session, word).id
+
+
+def seq_cursor(cursor: str | None) -> int:
+    """Read the cursor of a list of ledger entries."""
+    if cursor is None:
+        return 0
+    if not (cursor.isascii() and cursor.isdigit()) or len(cursor) > 18:
+        raise _bad_cursor(cursor)
+    return int(cursor)
+
+
+def name_of(task: Task | None, id_: str) -> str:
+    """Name a task for a table, by its id where nothing else is known."""
+    return id_ if task is None else told(task)
+
+
+def _run_cursor(cursor: str | None) -> str:
+    if cursor is None:
+        return "~"
+    if not cursor.startswith("run_"):
+        raise _bad_cursor(cursor)
+    return cursor
+
+
+def _bad_cursor(cursor: str) -> Invalid:
+    return Invalid(f"{shown(cursor)} is not what a list gave as `next`", field="--cursor", text=cursor, at=0)
+
+
+def _with_runs(session: Session, page: Sequence[Task]) -> list[Listed]:
+    pauses = session.pauses.all()
+    open_missed = session.missed.open_counts()
+    wanted = [task.last_run for task in page if task.last_run is not None]
+    last = {run.id: run for run in session.runs.by_ids(wanted)}
+    live: dict[str, Run] = {}
+    for run in session.runs.live():
+        live.setdefault(run.task, run)
+    return [
+        Listed(
+            task=task,
+            pauses=holding(pauses, task=task.id, project_key=key_of(task.definition.project)) if pauses else (),
+            last_run=last.get(task.last_run or ""),
+            live=live.get(task.id),
+            open_missed=open_missed.get(task.id, 0),
+        )
+        for task in page
+    ]

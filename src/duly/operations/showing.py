@@ -1,0 +1,73 @@
+"""All there is to know of one task or one run, in one answer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import cast
+
+from duly import zones
+from duly.core.run import Run
+from duly.core.task import Task
+from duly.operations import listing, previewing
+from duly.store.rows import Written
+from duly.store.store import Session
+
+UPCOMING = 3
+RECENT_RUNS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskShown:
+    """A task, its next instants, its newest runs."""
+
+    listed: listing.Listed
+    shape: Mapping[str, object]
+    coming: tuple[datetime, ...]
+    recent: tuple[Mapping[str, object], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunShown:
+    """A run, its task, its story."""
+
+    run: Run
+    task: Task | None
+    shape: Mapping[str, object]
+    story: tuple[Written, ...]
+
+
+def task(session: Session, task: Task) -> TaskShown:
+    """Show a task with its schedule in words, its next instants and its newest runs."""
+    one = listing.one(session, task)
+    definition = task.definition
+    shape = listing.shape(one)
+    coming: tuple[datetime, ...] = ()
+    items: list[dict[str, object]] = []
+    if task.broken is None:
+        zone = zones.zone(definition.zone)
+        coming = tuple(islice(previewing.upcoming(task, session.now), UPCOMING))
+        items = [previewing.item(definition.triggers, zone, at) for at in coming]
+    recent = session.runs.listed(task=task.id, most=RECENT_RUNS)
+    shape |= {
+        "words": previewing.say(definition.triggers),
+        "canonical": previewing.canonical(definition.triggers),
+        "upcoming": items,
+    }
+    return TaskShown(
+        listed=one,
+        shape=shape,
+        coming=coming,
+        recent=tuple(listing.run_shape(session, run, task) for run in recent),
+    )
+
+
+def run(session: Session, run: Run) -> RunShown:
+    """Show a run with its task and its story."""
+    of = session.tasks.by_id(run.task)
+    return RunShown(
+        run=run,
+        task=of,
+        shape=cast(Mapping[str, object], listing.run_shape(session, run, of)),
+        story=tuple(session.ledger.of_run(run.id)),
+    )
