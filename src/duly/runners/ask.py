@@ -3,11 +3,11 @@
 Standard library only and nothing of ours but its siblings of the same kind: keepers load it by path.
 """
 
-import contextlib
 import errno
-import json
+import marshal
 import os
 import select
+import signal
 import socket
 import struct
 from typing import NamedTuple
@@ -16,8 +16,14 @@ from duly.runners import processes
 
 READ_BYTES = 256 * 1024
 ARGUMENT_BYTES = 131_072  # Linux takes no single argument or variable larger than this, its NUL included
+SIGNALS = tuple(int(one) for one in signal.valid_signals() if one not in (signal.SIGKILL, signal.SIGSTOP))
 LENGTH = struct.Struct("!I")
+FORBIDDEN = b"forbidden"
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+class NoDirectory(OSError):
+    """The working directory is missing, is none, or is closed to us."""
 
 
 class Ask(NamedTuple):
@@ -33,6 +39,29 @@ class Ask(NamedTuple):
     grace_s: float
     stdin: bool
     stdout: bool
+    starter: tuple[int, int]
+
+
+class Origin(NamedTuple):
+    """What all keepers of one nursery have in common."""
+
+    nursery: tuple[int, int]
+    boot: str
+    pids: str
+
+
+def origin() -> Origin:
+    """Give what this process, a nursery, hands down to its keepers."""
+    own = processes.read(os.getpid())
+    assert own is not None
+    boot = processes.read_file(BOOT_ID, 64).decode().strip()
+    return Origin((own.pid, own.ticks), boot, processes.namespace())
+
+
+def sent(ask: Ask) -> bytes:
+    """Give the ask as it is handed over; both ends are of one Python and one Duly."""
+    body = marshal.dumps(tuple(ask))
+    return LENGTH.pack(len(body)) + body
 
 
 def receive(channel: socket.socket) -> Ask | None:
@@ -46,7 +75,7 @@ def receive(channel: socket.socket) -> Ask | None:
         if not piece:
             return None
         data += piece
-    return Ask(**json.loads(data[LENGTH.size :]))
+    return Ask(*marshal.loads(memoryview(data)[LENGTH.size :]))
 
 
 def hung_up(channel: socket.socket) -> bool:
@@ -56,24 +85,24 @@ def hung_up(channel: socket.socket) -> bool:
     return bool(poll.poll(0))
 
 
-def answer(channel: socket.socket, fields: dict[str, object]) -> None:
-    """Tell the holder, if it still listens."""
-    with contextlib.suppress(OSError):  # it hung up after we had looked: the mark says the rest
-        channel.sendall(json.dumps(fields).encode() + b"\n")
+def answer(channel: socket.socket, word: bytes) -> None:
+    """Tell the holder, if it still listens; if it hung up after we had looked, the mark says the rest."""
+    try:
+        channel.sendall(word + b"\n")
+    except OSError:
+        return
 
 
-def mark(ask: Ask, channel: socket.socket, nursery: tuple[int, int]) -> dict[str, object]:
+def mark(ask: Ask, origin: Origin) -> dict[str, object]:
     """Give what the mark `begun` says before the work is started: who keeps it, for whom, and where."""
     own = processes.read(os.getpid())
     assert own is not None
-    peer = struct.unpack("3i", channel.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
-    starter = processes.read(peer)
     return {
-        "boot": processes.read_file(BOOT_ID, 64).decode().strip(),
-        "pids": processes.namespace(),
-        "keeper": [own.pid, own.ticks],
-        "nursery": list(nursery),
-        "starter": [starter.pid, starter.ticks] if starter else None,
+        "boot": origin.boot,
+        "pids": origin.pids,
+        "keeper": (own.pid, own.ticks),
+        "nursery": origin.nursery,
+        "starter": ask.starter,
         "run": ask.run,
         "fence": ask.fence,
         "holder": ask.holder,
@@ -81,21 +110,27 @@ def mark(ask: Ask, channel: socket.socket, nursery: tuple[int, int]) -> dict[str
     }
 
 
+def identity(value: object) -> tuple[int, int]:
+    """Read the number and start ticks of a process out of a mark."""
+    assert isinstance(value, list | tuple)
+    assert len(value) == 2
+    return int(value[0]), int(value[1])
+
+
 def check(ask: Ask) -> None:
     """Say in words what the kernel would say with an error number."""
-    for text in (*ask.argv, *(f"{name}={value}" for name, value in ask.env.items())):
-        size = len(os.fsencode(text)) + 1
+    sizes = [len(os.fsencode(text)) + 1 for text in ask.argv]
+    sizes += [len(os.fsencode(name)) + len(os.fsencode(value)) + 2 for name, value in ask.env.items()]
+    for size in sizes:
         if size > ARGUMENT_BYTES:
             raise OSError(errno.E2BIG, f"one argument or variable of {size} bytes; the most is {ARGUMENT_BYTES}")
-    if not os.access(ask.cwd, os.X_OK):
-        raise NotADirectoryError(errno.ENOTDIR, "missing, no directory, or closed to us", ask.cwd)
 
 
 def why(error: OSError | ValueError, ask: Ask) -> tuple[str, str]:
     """Give the reason of the closed set and a sentence for a work that did not start."""
     program, folder = ask.argv[0], ask.cwd
-    if isinstance(error, NotADirectoryError) and error.filename == folder:
-        return "no_directory", f"the working directory {folder} is missing or cannot be entered"
+    if isinstance(error, NoDirectory):
+        return "no_directory", f"the working directory {folder} cannot be entered: {error.strerror}"
     number = error.errno if isinstance(error, OSError) else None
     if number == errno.ENOENT and "/" in program and os.access(program, os.F_OK):
         return "not_found", f"{program} is there, but the interpreter that its first line names is not"

@@ -1,6 +1,5 @@
 """The runner for commands: an argument list or a shell line, under a keeper, with its output in the attempt's log."""
 
-import contextlib
 import os
 import re
 import select
@@ -23,6 +22,7 @@ OURS = "DULY_"
 SECRET = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 NAME = re.compile(r"[^=\0]+")
 ATTACH_TRIES = 5
+LOOK_EVERY_MS = 500
 
 
 class Command:
@@ -95,6 +95,7 @@ class Command:
             grace_s=self._grace.total_seconds(),
             stdin=False,
             stdout=False,
+            starter=nurseries.this_process(),
         )
         started = self._nursery.start(assignment.folder, ask)
         match started:
@@ -116,6 +117,8 @@ class Command:
                 if seen.holder != assignment.holder:
                     keeping.send_adopt(assignment.folder, holder=assignment.holder, fence=assignment.fence)
                 return self._watch(assignment, seen.pid, seen.ticks)
+            elif isinstance(seen, keeping.Elsewhere) and seen.lock_held:
+                return self._watch_unseen(assignment)
             elif not isinstance(seen, keeping.NeverStarted):
                 return self._settle(assignment)
             elif keeping.forbid_start(assignment.folder):
@@ -133,14 +136,29 @@ class Command:
             poll.register(ended, select.POLLIN)
             poll.register(bell, select.POLLIN)
             while all(descriptor != ended for descriptor, _ in poll.poll()):
-                with contextlib.suppress(BlockingIOError):
-                    os.eventfd_read(bell)
+                os.eventfd_read(bell)
                 if self._wish == "detach":
                     return Detached()
                 if self._wish is not None:
                     self._order(assignment, self._wish)
         finally:
             os.close(ended)
+        return self._settle(assignment)
+
+    def _watch_unseen(self, assignment: Assignment) -> Outcome | Detached:
+        """Look again and again for the end of a work whose keeper is in another pid namespace and obeys files only."""
+        keeping.send_adopt(assignment.folder, holder=assignment.holder, fence=assignment.fence)
+        bell = self._bell
+        assert bell is not None
+        poll = select.poll()
+        poll.register(bell, select.POLLIN)
+        while isinstance(seen := keeping.look(assignment.folder), keeping.Elsewhere) and seen.lock_held:
+            if poll.poll(LOOK_EVERY_MS):
+                os.eventfd_read(bell)
+                if self._wish == "detach":
+                    return Detached()
+                if self._wish is not None:
+                    self._order(assignment, self._wish)
         return self._settle(assignment)
 
     def _order(self, assignment: Assignment, how: How) -> None:
@@ -261,7 +279,7 @@ def _rfc3339(instant: datetime) -> str:
 
 
 def _utf8(text: str) -> str:
-    return os.fsencode(text).decode("utf-8", "surrogateescape")
+    return text if text.isascii() else os.fsencode(text).decode("utf-8", "surrogateescape")
 
 
 def _write_private(path: Path, data: bytes) -> None:

@@ -11,7 +11,6 @@ import os
 import select
 import signal
 import socket
-import subprocess
 import time
 from collections.abc import Sequence
 
@@ -31,7 +30,7 @@ POLL_MS = 2**31 - 1
 RUNNING, LEFT, ENDING, KILLING = "running", "left", "ending", "killing"
 
 
-def main(channel: socket.socket, folder: str, lock: int, more: Sequence[int], nursery: tuple[int, int]) -> None:
+def main(channel: socket.socket, folder: str, lock: int, more: Sequence[int], origin: asking.Origin) -> None:
     """Keep one attempt from the ask on the channel to its exit file; the caller ends the process afterwards."""
     os.setsid()
     ask = asking.receive(channel)
@@ -40,18 +39,16 @@ def main(channel: socket.socket, folder: str, lock: int, more: Sequence[int], nu
     wake_in, wake_out = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(wake_out, warn_on_full_buffer=False)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    with contextlib.suppress(OSError):
-        # An order is seen by the rename that brings it, even from where we cannot be signalled.
-        fcntl.fcntl(descriptor, fcntl.F_NOTIFY, fcntl.DN_RENAME | fcntl.DN_MULTISHOT)
-    keeper = Keeper(ask, descriptor, lock, wake_in, asking.mark(ask, channel, nursery))
+    keeper = Keeper(ask, descriptor, lock, wake_in, asking.mark(ask, origin))
     if asking.hung_up(channel):
         return
-    if not processes.create_whole(descriptor, "begun", keeper.mark):
-        asking.answer(channel, {"forbidden": True})
+    begun = processes.create_whole(descriptor, "begun", keeper.mark)
+    if begun is None:
+        asking.answer(channel, asking.FORBIDDEN)
         return
-    asking.answer(channel, {"keeper": keeper.mark["keeper"]})
+    asking.answer(channel, b"%d %d" % asking.identity(keeper.mark["keeper"]))
     channel.close()
-    keeper.keep(list(more))
+    keeper.keep(begun, list(more))
 
 
 class Keeper:
@@ -68,6 +65,7 @@ class Keeper:
         self._poll = select.poll()
         self._poll.register(wake, select.POLLIN)
         self._pipe: int | None = None
+        self._begun = -1
         self._leader = 0
         self._status: int | None = None
         self._start_error: tuple[str, str] | None = None
@@ -81,14 +79,18 @@ class Keeper:
         self._survivors: list[str] = []
         self._began_us = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
 
-    def keep(self, more: list[int]) -> None:
+    def keep(self, begun: int, more: list[int]) -> None:
         """Start the work, stay beside it until nothing of it lives, and write how it ended."""
+        self._begun = begun
         self._start(more)
         if self._start_error is None:
             if self._ask.timeout_s is not None:
                 self._next_at = time.monotonic() + self._ask.timeout_s
+            with contextlib.suppress(OSError):
+                # An order is seen by the rename that brings it, even from where we cannot be signalled.
+                fcntl.fcntl(self._folder, fcntl.F_NOTIFY, fcntl.DN_RENAME | fcntl.DN_MULTISHOT)
             self._reap()
-            self._obey()  # an order may have come before the wake-up descriptor was ours
+            self._obey()  # an order may have come before we could hear of it
             while not self._over():
                 self._step()
             self._drain(DRAIN_BYTES)
@@ -98,30 +100,23 @@ class Keeper:
         ask = self._ask
         read_end, write_end = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(read_end, False)
-        stdin = more.pop(0) if ask.stdin else os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        stdin = more.pop(0) if ask.stdin else 0  # ours is the null device
         stdout = more.pop(0) if ask.stdout else write_end
+        os.set_inheritable(self._lock, True)  # of all that we hold, the work gets the lock and these three
         try:
             asking.check(ask)
-            work = subprocess.Popen(
-                ask.argv,
-                stdin=stdin,
-                stdout=stdout,
-                stderr=write_end,
-                cwd=ask.cwd,
-                env=ask.env,
-                pass_fds=(self._lock,),
-                process_group=0,
-            )
+            _enter(ask.cwd)
+            self._leader = _spawn(ask.argv, ask.env, (stdin, stdout, write_end))
         except (OSError, ValueError) as error:
             self._start_error = asking.why(error, ask)
             return
         finally:
-            for descriptor in {stdin, stdout, write_end}:
+            os.set_inheritable(self._lock, False)
+            for descriptor in {stdin, stdout, write_end} - {0}:
                 os.close(descriptor)
-        self._leader = work.pid
         self._pipe = read_end
         self._poll.register(read_end, select.POLLIN)
-        self.mark["work"] = {"pid": work.pid, "group": work.pid, "session": os.getpid()}
+        self.mark["work"] = {"pid": self._leader, "group": self._leader, "session": os.getpid()}
         self._write_mark()
 
     def _over(self) -> bool:
@@ -274,7 +269,7 @@ class Keeper:
 
     def _write_mark(self) -> None:
         with contextlib.suppress(OSError):  # it adds to what the first mark said; the work goes on without
-            processes.write_whole(self._folder, "begun", self.mark)
+            processes.write_all(self._begun, processes.line(self.mark))
 
     def _finish(self) -> None:
         cut = self._log.finish()
@@ -311,6 +306,37 @@ class Keeper:
             else:
                 break
         self._log.clear()
+
+
+def _enter(folder: str) -> None:
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        raise asking.NoDirectory(error.errno, error.strerror, folder) from error
+
+
+def _spawn(argv: list[str], env: dict[str, str], streams: tuple[int, int, int]) -> int:
+    """Start the program, found by the work's own PATH, in a group of its own with every signal as it is by default."""
+    actions = [(os.POSIX_SPAWN_DUP2, descriptor, number) for number, descriptor in enumerate(streams)]
+    failed: OSError | None = None
+    for path in _candidates(argv[0], env):
+        try:
+            return os.posix_spawn(
+                path, argv, env, file_actions=actions, setpgroup=0, setsigmask=(), setsigdef=asking.SIGNALS
+            )
+        except (FileNotFoundError, NotADirectoryError) as error:
+            failed = failed or error
+        except PermissionError as error:
+            # Like a shell, look further, and say in the end that there was one that may not be executed.
+            failed = error if not isinstance(failed, PermissionError) else failed
+    assert failed is not None
+    raise failed
+
+
+def _candidates(program: str, env: dict[str, str]) -> list[str]:
+    if "/" in program:
+        return [program]
+    return [f"{folder or '.'}/{program}" for folder in env.get("PATH", os.defpath).split(":")]
 
 
 def _decode(status: int) -> tuple[int | None, int | None]:

@@ -16,8 +16,10 @@ from typing import Literal
 from duly import clock
 from duly.ports import Outcome
 from duly.runners import processes
+from duly.runners.ask import identity
 from duly.runners.logs import CUT, LOG
 
+MARK_WITHIN_S = 0.2
 CONTINUE_WITHIN_S = 1.0
 STRAYS_GRACE_S = 0.5
 STRAYS_WITHIN_S = 3.0
@@ -96,14 +98,18 @@ def look(folder: Path) -> Look:
         ended = processes.read_whole(descriptor, "exit")
         if ended is not None:
             return Ended(exit=ended)
-        mark = processes.read_whole(descriptor, "begun")
+        mark = _mark(descriptor)
         if mark is None or mark.get("forbidden"):
             return NeverStarted(forbidden=mark is not None)
+        if not mark:
+            # Killed between the mark and its first word, before anything was executed.
+            swept = processes.read_whole(descriptor, "swept") is not None
+            return Swept() if swept else KeeperGone(nursery_alive=True)
         if mark["boot"] != clock.boot_id():
             return Rebooted()
         if mark["pids"] != processes.namespace():
             return Elsewhere(lock_held=lock_held(folder), holder=str(mark["holder"]))
-        pid, ticks = _identity(mark["keeper"])
+        pid, ticks = identity(mark["keeper"])
         keeper = processes.living(pid, ticks)
         if keeper is not None and keeper.state in processes.STOPPED:
             return KeeperStopped(pid=pid, ticks=ticks)
@@ -115,7 +121,7 @@ def look(folder: Path) -> Look:
             return Ended(exit=ended)
         if processes.read_whole(descriptor, "swept") is not None:
             return Swept()
-        return KeeperGone(nursery_alive=processes.living(*_identity(mark["nursery"])) is not None)
+        return KeeperGone(nursery_alive=processes.living(*identity(mark["nursery"])) is not None)
 
 
 def forbid_start(folder: Path) -> bool:
@@ -123,9 +129,11 @@ def forbid_start(folder: Path) -> bool:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _opened(folder) as descriptor:
         assert descriptor is not None
-        if processes.create_whole(descriptor, "begun", {"forbidden": True, "boot": clock.boot_id()}):
+        made = processes.create_whole(descriptor, "begun", {"forbidden": True, "boot": clock.boot_id()})
+        if made is not None:
+            os.close(made)
             return True
-        mark = processes.read_whole(descriptor, "begun")
+        mark = _mark(descriptor)
         return mark is not None and bool(mark.get("forbidden"))
 
 
@@ -240,7 +248,7 @@ def remove_traces(folder: Path) -> None:
     with _opened(folder) as descriptor:
         if descriptor is None:
             return
-        mark = processes.read_whole(descriptor, "begun")
+        mark = _mark(descriptor)
         ended = processes.read_whole(descriptor, "exit")
         if ended is not None and ended.get("log_cut"):
             processes.write_whole(descriptor, CUT, {"at": ended.get("cut_at"), "bytes": ended["log_cut"]})
@@ -253,23 +261,37 @@ def remove_traces(folder: Path) -> None:
         folder.rmdir()
 
 
+def _mark(descriptor: int) -> dict[str, object] | None:
+    """Read the mark; one that was created this instant is waited for. {} if whoever created it never wrote it."""
+    until = clock.monotonic_s() + MARK_WITHIN_S
+    while (mark := processes.read_whole(descriptor, "begun")) is None:
+        try:
+            os.stat("begun", dir_fd=descriptor)
+        except FileNotFoundError:
+            return None
+        if clock.monotonic_s() > until:
+            return {}
+        clock.pause(LOOK_EVERY_S)
+    return mark
+
+
 def _order(folder: Path, name: str, order: Mapping[str, object]) -> bool:
     with _opened(folder) as descriptor:
         if descriptor is None:
             return False
         processes.write_whole(descriptor, name, order)
-        mark = processes.read_whole(descriptor, "begun")
+        mark = _mark(descriptor)
         if mark is None or "keeper" not in mark or mark["boot"] != clock.boot_id():
             return False
-        return mark["pids"] == processes.namespace() and processes.send(_identity(mark["keeper"]), signal.SIGUSR1)
+        return mark["pids"] == processes.namespace() and processes.send(identity(mark["keeper"]), signal.SIGUSR1)
 
 
 def _strays(folder: Path, run: str) -> list[processes.Process]:
     with _opened(folder) as descriptor:
-        mark = None if descriptor is None else processes.read_whole(descriptor, "begun")
+        mark = None if descriptor is None else _mark(descriptor)
     if mark is None or "keeper" not in mark or mark["boot"] != clock.boot_id() or mark["pids"] != processes.namespace():
         return []
-    starter = _identity(mark["starter"]) if mark["starter"] else None
+    starter = identity(mark["starter"]) if mark["starter"] else None
     spared = {(os.getpid(), None), starter}
     everybody = {
         pid: one
@@ -279,7 +301,7 @@ def _strays(folder: Path, run: str) -> list[processes.Process]:
     fence = _number(mark["fence"])
     assert fence is not None
     found = {one.pid: one for one in processes.of_run(run, fence, everybody.values())}
-    found |= {one.pid: one for one in _of_session(_identity(mark["keeper"]), run, everybody)}
+    found |= {one.pid: one for one in _of_session(identity(mark["keeper"]), run, everybody)}
     if lock_held(folder):
         found |= {one.pid: one for one in _of_lock(folder / "lock", everybody)}
     return list(found.values())
@@ -345,12 +367,6 @@ def _signal_name(number: int) -> str:
 
 def _trimmed(text: str) -> str:
     return text if len(text) <= ERROR_CHARACTERS else text[: ERROR_CHARACTERS - 1] + "…"
-
-
-def _identity(value: object) -> tuple[int, int]:
-    assert isinstance(value, list)
-    assert len(value) == 2
-    return int(value[0]), int(value[1])
 
 
 def _number(value: object) -> int | None:

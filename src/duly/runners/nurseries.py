@@ -2,7 +2,6 @@
 
 import contextlib
 import fcntl
-import json
 import os
 import signal
 import socket
@@ -13,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from duly import clock
+from duly.runners import ask as asking
 from duly.runners import keeping, nursery, processes
-from duly.runners.ask import LENGTH, Ask
+from duly.runners.ask import Ask
 
 START_TRIES = 3
 ANSWER_WITHIN_S = 30.0
@@ -24,6 +24,8 @@ CLOSE_WITHIN_S = 1.0
 ANSWER_BYTES = 4096
 KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DULY_RUN", "DULY_FENCE")
 """What a nursery sees of its holder's environment: no secret, but the run it is itself a part of, if any."""
+
+BIND_NOW = {"LD_BIND_NOW": "1"}  # else every keeper looks up again, for itself, each C function that it calls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +75,7 @@ class Nursery:
                 # Our own copy of the lock is closed: held now means that something of the attempt lives.
                 answer = _converse(ours, ask)
             if answer is not None:
-                return Forbidden() if answer.get("forbidden") else _started(answer["keeper"])
+                return answer
             seen = keeping.look(folder)
             if isinstance(seen, keeping.KeeperAlive | keeping.KeeperStopped):
                 return Started(pid=seen.pid, ticks=seen.ticks)
@@ -81,9 +83,12 @@ class Nursery:
                 return Started(pid=0, ticks=0)  # it began and is gone already: the folder says how
             with contextlib.suppress(OSError):
                 why = (folder / "fault").read_text().strip().splitlines()[-1]
-        if keeping.forbid_start(folder):
-            return NotStarted(why=why)
-        return Started(pid=0, ticks=0)
+        try:
+            forbidden = keeping.forbid_start(folder)
+        except OSError as error:
+            # No mark can be made, by us or by a keeper, and no keeper is left that might still try.
+            return NotStarted(why=f"{why}; {error}")
+        return NotStarted(why=why) if forbidden else Started(pid=0, ticks=0)
 
     @property
     def pid(self) -> int | None:
@@ -99,7 +104,7 @@ class Nursery:
                 clock.pause(LOCK_EVERY_S)
 
     def _send(self, folder: Path, descriptors: Sequence[int]) -> None:
-        message = json.dumps({"folder": str(folder)}).encode()
+        message = os.fsencode(folder)
         with self._lock:
             for last in (False, True):
                 if self._control is None or self._owner != os.getpid():
@@ -125,7 +130,7 @@ class Nursery:
             self._process = os.posix_spawn(
                 sys.executable,
                 [sys.executable, "-I", "-S", "-X", "utf8", nursery.__file__],
-                {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ},
+                {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ} | BIND_NOW,
                 file_actions=[
                     (os.POSIX_SPAWN_DUP2, number, nursery.CONTROL),
                     (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -182,12 +187,11 @@ def _take(descriptor: int) -> bool:
             clock.pause(LOCK_EVERY_S)
 
 
-def _converse(channel: socket.socket, ask: Ask) -> dict[str, object] | None:
+def _converse(channel: socket.socket, ask: Ask) -> Started | Forbidden | None:
     """Hand the ask over and give the answer; None if whoever had the other end is gone or does not answer."""
-    body = json.dumps(ask._asdict()).encode()
+    data = b""
     try:
-        channel.sendall(LENGTH.pack(len(body)) + body)
-        data = b""
+        channel.sendall(asking.sent(ask))
         while not data.endswith(b"\n"):
             piece = channel.recv(ANSWER_BYTES)
             if not piece:
@@ -195,13 +199,17 @@ def _converse(channel: socket.socket, ask: Ask) -> dict[str, object] | None:
             data += piece
     except OSError:
         return None
-    answer = json.loads(data)
-    return answer if isinstance(answer, dict) else None
+    if data.strip() == asking.FORBIDDEN:
+        return Forbidden()
+    pid, ticks = data.split()
+    return Started(pid=int(pid), ticks=int(ticks))
 
 
-def _started(identity: object) -> Started:
-    assert isinstance(identity, list)
-    return Started(pid=int(identity[0]), ticks=int(identity[1]))
+def this_process() -> tuple[int, int]:
+    """Identify this process by its number and start ticks."""
+    own = processes.read(os.getpid())
+    assert own is not None
+    return own.pid, own.ticks
 
 
 def watch(pid: int, ticks: int) -> int | None:

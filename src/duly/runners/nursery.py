@@ -7,11 +7,11 @@ siblings of the same kind. It outlives its holder until its last keeper has ende
 import contextlib
 import ctypes
 import gc
-import json
 import os
 import select
 import signal
 import socket
+import struct
 import sys
 import time
 import traceback
@@ -22,7 +22,9 @@ PR_SET_NAME = 15
 PR_SET_CHILD_SUBREAPER = 36
 LIBC = ctypes.CDLL(None, use_errno=True)
 MESSAGE_BYTES = 8192
-DESCRIPTORS = 8  # one message brings the channel, the lock, and what the work's stdin and stdout shall be
+DESCRIPTOR = struct.Struct("i")
+EXTRA_BYTES = socket.CMSG_SPACE(8 * DESCRIPTOR.size)  # the channel, the lock, perhaps the work's stdin and stdout
+RECEIVED = socket.MSG_CMSG_CLOEXEC | socket.MSG_DONTWAIT  # never inheritable, not even for an instant
 ORPHAN_GRACE_S = 0.5  # the work of a killed keeper has so long after TERM: who waits for it waits one second
 AGAIN_AFTER_S = 0.02
 AGAIN_UP_TO_S = 1.0
@@ -41,16 +43,15 @@ def _siblings() -> None:
 if __name__ == "__main__":
     _siblings()
 
-from duly.runners import keeper, processes  # noqa: E402 (only now can they be found)
+from duly.runners import ask, keeper, processes  # noqa: E402 (only now can they be found)
 
 
 class Nursery:
     """Forks, reaps and sweeps, one thing at a time, and never waits for any of its keepers."""
 
     def __init__(self, control: socket.socket) -> None:
-        own = processes.read(os.getpid())
-        assert own is not None
-        self._identity = (own.pid, own.ticks)
+        self._origin = ask.origin()
+        self._pid = os.getpid()
         self._control: socket.socket | None = control
         self._keepers: dict[int, str] = {}
         self._lost: list[str] = []
@@ -81,20 +82,19 @@ class Nursery:
         control = self._control
         assert control is not None
         try:
-            message, descriptors, _, _ = socket.recv_fds(
-                control, MESSAGE_BYTES, DESCRIPTORS, socket.MSG_CMSG_CLOEXEC | socket.MSG_DONTWAIT
-            )
+            message, extra, _, _ = control.recvmsg(MESSAGE_BYTES, EXTRA_BYTES, RECEIVED)
         except BlockingIOError:
             return
         except OSError:
-            message, descriptors = b"", []
+            message, extra = b"", []
         if not message:
             self._poll.unregister(control)
             control.close()
             self._control = None
             return
+        descriptors = [number for _, _, data in extra for (number,) in DESCRIPTOR.iter_unpack(data)]
         try:
-            self._fork(json.loads(message)["folder"], descriptors)
+            self._fork(os.fsdecode(message), descriptors)
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -116,7 +116,7 @@ class Nursery:
             os.close(self._wake_out)
             _be_subreaper(b"duly-keeper")
             channel = socket.socket(fileno=descriptors[0])
-            keeper.main(channel, folder, descriptors[1], descriptors[2:], self._identity)
+            keeper.main(channel, folder, descriptors[1], descriptors[2:], self._origin)
             status = 0
         except BaseException:  # noqa: BLE001 (a fork must never go on as its parent)
             _tell(folder, *sys.exc_info())
@@ -143,7 +143,7 @@ class Nursery:
         orphans = [
             process
             for process in everybody.values()
-            if process.parent == self._identity[0] and process.pid not in self._keepers
+            if process.parent == self._pid and process.pid not in self._keepers
         ]
         below = processes.below([orphan.pid for orphan in orphans], everybody)
         left = [orphan for orphan in orphans if orphan.state not in processes.DEAD] + below
@@ -164,7 +164,7 @@ class Nursery:
         with contextlib.suppress(OSError):  # the folder is gone: nobody waits for the mark
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
-                processes.write_whole(descriptor, "swept", {"nursery": list(self._identity)})
+                processes.write_whole(descriptor, "swept", {"nursery": self._origin.nursery})
             finally:
                 os.close(descriptor)
 

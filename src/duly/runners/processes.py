@@ -4,10 +4,10 @@ Standard library only and nothing of ours: keepers and nurseries load it by path
 because `dataclasses` would double what a nursery loads before it can fork.
 """
 
+import _thread
 import json
 import os
 import signal
-import threading
 import zlib
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
@@ -16,6 +16,7 @@ PROC = "/proc"
 STAT_BYTES = 4096
 ENVIRON_BYTES = 4 * 1024 * 1024  # a process may carry 2 MiB of environment and arguments by default
 WHOLE_BYTES = 1024 * 1024  # no file of an attempt that is written whole comes near to this
+ENCODE = json.JSONEncoder(separators=(",", ":")).encode
 DEAD = "ZX"  # a zombie is dead, whoever has not reaped it yet
 STOPPED = "Tt"
 
@@ -148,46 +149,51 @@ def read_file(path: str, most: int, folder: int | None = None) -> bytes:
         os.close(descriptor)
 
 
-def write_aside(folder: int, name: str, fields: Mapping[str, object]) -> str:
-    """Write these fields with the line that proves them whole under another name in the folder; give that name."""
-    body = json.dumps(fields, separators=(",", ":")).encode("ascii")
-    aside = f".{name}.{os.getpid()}.{threading.get_native_id()}"
-    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600, dir_fd=folder)
-    try:
-        data = b"%s\nwhole %08x\n" % (body, zlib.crc32(body))
-        while data:
-            data = data[os.write(descriptor, data) :]
-    finally:
-        os.close(descriptor)
-    return aside
+def line(fields: Mapping[str, object]) -> bytes:
+    """Give these fields as a line, and the line that proves it whole."""
+    body = ENCODE(fields).encode("ascii")
+    return b"%s\nwhole %08x\n" % (body, zlib.crc32(body))
 
 
 def write_whole(folder: int, name: str, fields: Mapping[str, object]) -> None:
     """Put a file in place at once: readers see the old one, or all of the new one."""
-    os.rename(write_aside(folder, name, fields), name, src_dir_fd=folder, dst_dir_fd=folder)
-
-
-def create_whole(folder: int, name: str, fields: Mapping[str, object]) -> bool:
-    """Put a file in place only if there is none; of several that try exactly one is told True."""
-    aside = write_aside(folder, name, fields)
+    aside = f".{name}.{os.getpid()}.{_thread.get_native_id()}"
+    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600, dir_fd=folder)
     try:
-        # A link is as exclusive as O_EXCL and shows no reader a half-written file.
-        os.link(aside, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except FileExistsError:
-        return False
-    finally:
+        write_all(descriptor, line(fields))
+    except OSError:
         os.unlink(aside, dir_fd=folder)
-    return True
+        raise
+    finally:
+        os.close(descriptor)
+    os.rename(aside, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def create_whole(folder: int, name: str, fields: Mapping[str, object]) -> int | None:
+    """Create a file only if there is none, and give it to be appended to; of several that try one does not get None."""
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+        descriptor = os.open(name, flags, 0o600, dir_fd=folder)
+    except FileExistsError:
+        return None
+    write_all(descriptor, line(fields))
+    return descriptor
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write all of it, or raise OSError."""
+    while data:
+        data = data[os.write(descriptor, data) :]
 
 
 def read_whole(folder: int, name: str) -> dict[str, object] | None:
-    """Give the fields of a file of ours, or None if there is none or its last line does not prove it whole."""
+    """Give the last fields in a file of ours that are proven whole, or None."""
     try:
-        data = read_file(name, WHOLE_BYTES, folder)
+        lines = read_file(name, WHOLE_BYTES, folder).split(b"\n")
     except FileNotFoundError:
         return None
-    body, newline, proof = data.partition(b"\n")
-    if not newline or proof != b"whole %08x\n" % zlib.crc32(body):
-        return None
-    fields = json.loads(body)
-    return fields if isinstance(fields, dict) else None
+    for at in range(len(lines) - 2, 0, -1):
+        if lines[at] == b"whole %08x" % zlib.crc32(lines[at - 1]):
+            fields = json.loads(lines[at - 1])
+            return fields if isinstance(fields, dict) else None
+    return None
