@@ -100,6 +100,7 @@ def interrupted(
     ended_at: datetime,
     following: datetime | None,
     by: str | None,
+    told: str | None = None,
 ) -> Step:
     """Judge a held run whose work is gone without an end of its own: tried again once, or ended abandoned.
 
@@ -112,7 +113,8 @@ def interrupted(
         refusal = refused_after_interruption(run, rules, worked_for=worked_for, following=following, now=now)
         if refusal is None:
             return _try_again(run, why=why, now=now, worked_for=worked_for, by=by)
-    step = settle(run, "abandoned", now=now, reason=refusal or why, error=_interruption_text(run, why, refusal))
+    text = told or _interruption_text(run, why, refusal)
+    step = settle(run, "abandoned", now=now, reason=refusal or why, error=text)
     swept = _entry(run, "swept", now, reason=why, holder=run.holder, by=by, details={"fence": run.fence})
     return replace(step, after=replace(step.after, worked_for=worked_for), entries=(swept, *step.entries))
 

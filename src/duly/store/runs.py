@@ -68,7 +68,9 @@ HELD_BY_OTHERS = Statement(
     .limit(bindparam("most"))
 )
 COUNTS = Statement(
-    select(runs.c.state, func.count()).where(runs.c.state.in_(("waiting", "held", "parked"))).group_by(runs.c.state)
+    select(runs.c.state, func.count())
+    .where(or_(runs.c.state == "waiting", runs.c.state == "held", runs.c.state == "parked"))
+    .group_by(runs.c.state)
 )
 _text = runs.c.id.type
 LISTED = Statement(

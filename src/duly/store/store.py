@@ -123,6 +123,15 @@ class Store:
         return Store(self.address, line, clock=self.clock, environ=self._environ, readonly=self.readonly)
 
     @contextmanager
+    def another_once(self) -> Iterator["Store"]:
+        """Open the same store for a moment, and close it again."""
+        other = self.another()
+        try:
+            yield other
+        finally:
+            other.close()
+
+    @contextmanager
     def read(self) -> Iterator[Session]:
         """See the store as it stands at one moment; changes nothing."""
         try:

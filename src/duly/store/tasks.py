@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import and_, bindparam, func, insert, or_, select, update
+from sqlalchemy import and_, bindparam, case, func, insert, or_, select, update
 from sqlalchemy.sql.elements import CompilerElement
 
 from duly.clock import to_us
@@ -147,15 +147,21 @@ def _raise_fence(size: int) -> CompilerElement:
 
 
 RAISE_FENCE = Batch(_raise_fence, tuple(_RAISE))
-_COUNTED: dict[str, type] = {"id": str, "by": int, "failures_in_a_row": int, "last_run": str}
+_COUNTED: dict[str, type] = {"id": str, "by": int, "verdict": int, "last_run": str}
+SUCCESS, FAILURE, NEITHER = 0, 1, 2
 
 
 def _counted(size: int) -> CompilerElement:
     v = rows_of(size, _COUNTED)
+    in_a_row = case(
+        (v.c.verdict == SUCCESS, 0),
+        (v.c.verdict == FAILURE, tasks.c.failures_in_a_row + 1),
+        else_=tasks.c.failures_in_a_row,
+    )
     return (
         update(tasks)
         .where(tasks.c.id == v.c.id)
-        .values(runs=tasks.c.runs + v.c.by, failures_in_a_row=v.c.failures_in_a_row, last_run=v.c.last_run)
+        .values(runs=tasks.c.runs + v.c.by, failures_in_a_row=in_a_row, last_run=v.c.last_run)
         .returning(tasks.c.id)
     )
 
@@ -310,9 +316,14 @@ class Tasks:
             == 1
         )
 
-    def count(self, rows: Sequence[tuple[str, int, int, str]]) -> None:
-        """Note ends of runs: task, how many, failures in a row now, the last run's id."""
-        self._line.many(COUNTED, rows)
+    def count_end(self, ends: Sequence[tuple[str, str, int]]) -> None:
+        """Note ends of runs as (task, run, SUCCESS | FAILURE | NEITHER), each in its turn."""
+        left = list(ends)
+        while left:
+            # One row a task and statement: a second end of the same task goes into the next one.
+            first = {task: (task, run, verdict) for task, run, verdict in reversed(left)}
+            self._line.many(COUNTED, [(task, 1, verdict, run) for task, run, verdict in first.values()])
+            left = [end for end in left if first[end[0]] is not end and first[end[0]] != end]
 
     def ensure_project(self, key: str, name: str, now: datetime) -> str:
         """Make a project unless there is one of this key; gives the name it goes by."""

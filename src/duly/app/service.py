@@ -1,0 +1,90 @@
+"""`serve`: a holder in this process, with its signals and its log, until it is stopped."""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+
+from duly.errors import StoreAway
+from duly.holder.holder import Holder, Tell, wish
+from duly.runners.registry import Registry
+from duly.store import Store, making
+from duly.store.address import Address
+
+SWITCH_INTERVAL_S = 0.0005
+"""One computing Python thread otherwise takes nine tenths of the writer's turns."""
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def serve(
+    address: Address,
+    *,
+    slots: int | None = None,
+    until_idle: bool = False,
+    beat: timedelta | None = None,
+    lease: timedelta | None = None,
+    drain: timedelta | None = None,
+) -> int:
+    """Serve a store until TERM or INT, or until idle where that was wished; gives the exit code.
+
+    The store is made where there was none and brought up to date where it is older. StoreAway, StoreNewer and
+    Invalid say why it cannot be served.
+    """
+    wanted = wish(slots=slots, beat=beat, lease=lease, drain=drain, until_idle=until_idle)
+    store = Store.open(address, create=True, migrate=True)
+    try:
+        sound = store.quick_check()
+        if sound != "ok":
+            raise StoreAway(f"the store {address} is damaged ({sound}); it was left as it is")
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
+        holder = Holder(store, wanted, Registry(), tell=log())
+        with stopped_by_signals(holder.stop):
+            holder.start()
+            sys.stdout.write(f"duly: serving {address} as {holder.id}\n")
+            sys.stdout.flush()
+            holder.run()
+    finally:
+        store.close()
+    return 0
+
+
+def init(address: Address) -> bool:
+    """Make an empty store, also where a remembered one has vanished; False when one stands there and is usable."""
+    made = making.make(address, os.environ, again=True)
+    Store.open(address).close()
+    return made
+
+
+def log() -> Tell:
+    """What a holder has to say, a line each on standard error."""
+    import structlog
+
+    logger = structlog.wrap_logger(
+        structlog.PrintLogger(sys.stderr),
+        processors=[
+            structlog.processors.TimeStamper(fmt="%Y-%m-%dT%H:%M:%SZ", utc=True),
+            structlog.processors.KeyValueRenderer(key_order=["timestamp", "event"]),
+        ],
+    )
+
+    def tell(event: str, figures: Mapping[str, object]) -> None:
+        logger.msg(event, **figures)
+
+    return tell
+
+
+@contextmanager
+def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Call `stop` on TERM and INT while inside; leaves the handlers as they were. Only in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, lambda *_: stop()) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

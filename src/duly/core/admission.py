@@ -1,0 +1,50 @@
+"""Whether a waiting run whose seat is free may be claimed now."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from duly.core.lateness import waited_too_long
+from duly.core.run import BY_TIME_OR_EVENT, Run
+from duly.core.task import Rules, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """It may start."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """It will not start: the reason and its figures."""
+
+    reason: str
+    details: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waits:
+    """It may not start yet: for what."""
+
+    what: str
+
+
+def admit(
+    run: Run, task: Task, rules: Rules | None, *, paused: bool, kinds: Collection[str], now: datetime
+) -> Admitted | Skipped | Waits:
+    """Judge one waiting run; `rules` are those it will be performed by, None where its definition does not read."""
+    by_time = run.opened_by in BY_TIME_OR_EVENT
+    if task.removed_at is not None:
+        return Skipped(reason="task_removed")
+    if by_time and not task.definition.enabled:
+        return Skipped(reason="disabled")
+    if paused and not run.anyway:
+        return Skipped(reason="paused") if by_time else Waits(what="pause")
+    if rules is None or task.broken is not None:
+        return Waits(what="definition")
+    if waited_too_long(run, rules, now):
+        late = (now - run.due_at).total_seconds()
+        return Skipped(reason="stale", details={"late_by_s": late, "max_age_s": rules.max_age.total_seconds()})
+    if str(task.definition.action.get("kind")) not in kinds:
+        return Waits(what="runner")
+    return Admitted()

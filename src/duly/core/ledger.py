@@ -1,0 +1,105 @@
+"""Reading the ledger back: the entries of one run tell its state, and its attempts one by one."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from duly.core.run import Attempt, Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folded:
+    """A run as its entries tell it; `faults` are steps that no holder was allowed to take."""
+
+    state: str = "none"
+    outcome: str | None = None
+    reason: str | None = None
+    attempt: int = 0
+    fence: int = 0
+    seat: int | None = None
+    holder: str | None = None
+    faults: tuple[str, ...] = ()
+
+
+def fold(entries: Iterable[Entry]) -> Folded:
+    """Fold a run's entries, oldest first, into its state; only the current attempt's holder may change it (P4)."""
+    run = Folded()
+    for entry in entries:
+        run = _after(run, entry)
+    return run
+
+
+def attempts(entries: Iterable[Entry]) -> tuple[Attempt, ...]:
+    """List a run's attempts as its entries tell them, oldest first."""
+    out: list[Attempt] = []
+    for entry in entries:
+        if entry.kind == "claimed" and entry.attempt is not None:
+            fence = _number(entry.details.get("fence"))
+            out.append(Attempt(attempt=entry.attempt, fence=fence, holder=entry.holder, started_at=entry.at))
+        elif out and out[-1].ended_at is None and entry.kind == "taken_over":
+            out[-1] = replace(out[-1], holder=entry.holder)
+        elif out and out[-1].ended_at is None and entry.kind in {"ended", "swept", "returned"}:
+            outcome = entry.details.get("outcome")
+            word = {"swept": "abandoned", "returned": None}.get(entry.kind, str(outcome))
+            out[-1] = replace(out[-1], ended_at=entry.at, outcome=word, reason=entry.reason)
+    return tuple(out)
+
+
+def _after(run: Folded, entry: Entry) -> Folded:
+    match entry.kind:
+        case "opened":
+            return _fault(run, "opened twice") if run.state != "none" else replace(run, state="waiting")
+        case "claimed":
+            return _claimed(run, entry)
+        case "taken_over":
+            run = _current(run, entry, holder=str(entry.details.get("from")))
+            return replace(run, holder=entry.holder)
+        case "returned":
+            return replace(_current(run, entry, holder=entry.holder), state="waiting")
+        case "swept":
+            run = _current(run, entry, holder=entry.holder)
+            return replace(run, state="waiting") if entry.details.get("next") == "retry" else run
+        case "skipped":
+            run = run if run.state == "waiting" else _fault(run, f"skipped while {run.state}")
+            return replace(run, state="ended", outcome="skipped", reason=entry.reason)
+        case "ended":
+            return _ended(run, entry)
+        case _:
+            return run
+
+
+def _claimed(run: Folded, entry: Entry) -> Folded:
+    fence = _number(entry.details.get("fence"))
+    if run.state != "waiting":
+        run = _fault(run, f"claimed while {run.state}")
+    if entry.attempt is None or entry.attempt <= run.attempt:
+        run = _fault(run, f"attempt {entry.attempt} claimed after attempt {run.attempt}")
+    if fence <= run.fence:
+        run = _fault(run, f"fence {fence} claimed after fence {run.fence}")
+    seat = _number(entry.details.get("seat"))
+    return replace(run, state="held", attempt=entry.attempt or 0, fence=fence, seat=seat, holder=entry.holder)
+
+
+def _ended(run: Folded, entry: Entry) -> Folded:
+    if run.state == "held":
+        run = _current(run, entry, holder=entry.holder)
+    elif run.state != "waiting":
+        run = _fault(run, f"ended while {run.state}")
+    return replace(run, state="ended", outcome=str(entry.details.get("outcome")), reason=entry.reason)
+
+
+def _current(run: Folded, entry: Entry, *, holder: str | None) -> Folded:
+    if run.state != "held":
+        return _fault(run, f"{entry.kind} while {run.state}")
+    if holder != run.holder:
+        return _fault(run, f"{entry.kind} by {holder} while {run.holder} held it")
+    if _number(entry.details.get("fence")) != run.fence:
+        return _fault(run, f"{entry.kind} with fence {entry.details.get('fence')} while it was {run.fence}")
+    return run
+
+
+def _fault(run: Folded, text: str) -> Folded:
+    return replace(run, faults=(*run.faults, text))
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,47 @@
+"""From a held run and its definition to what a runner is given."""
+
+from pathlib import Path
+
+from duly.core.run import Run
+from duly.core.task import Definition, timeout_of
+from duly.holder.holdings import Holding
+from duly.ports import Assignment, Runner
+
+
+def folder_of(run_folder: Path, run: str, fence: int) -> Path:
+    """An attempt's folder in the run folder."""
+    return run_folder / "attempts" / f"{run}.{fence}"
+
+
+def hold(run: Run, definition: Definition, *, runner: Runner, run_folder: Path, trust_end_us: int) -> Holding:
+    """Make the holding of a run that was claimed or taken over."""
+    assert run.holder is not None
+    assignment = Assignment(
+        run=run.id,
+        attempt=run.attempt,
+        fence=run.fence,
+        holder=run.holder,
+        task=run.task,
+        task_name=definition.name,
+        project=definition.project,
+        occurrence=run.occurrence,
+        due_at=run.due_at,
+        opened_by=run.opened_by,
+        action=definition.action,
+        input=run.input,
+        timeout=timeout_of(definition),
+        folder=folder_of(run_folder, run.id, run.fence),
+    )
+    return Holding(
+        run,
+        assignment=assignment,
+        rules=definition.rules,
+        runner=runner,
+        kept=is_kept(runner),
+        trust_end_us=trust_end_us,
+    )
+
+
+def is_kept(runner: Runner) -> bool:
+    """Whether this runner's work is a process under a keeper; a runner that says nothing is believed to be so."""
+    return bool(getattr(runner, "kept", True))

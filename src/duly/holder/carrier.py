@@ -1,0 +1,93 @@
+"""Carriers: threads that perform attempts, one at a time each, and deliver what became of them."""
+
+import queue
+import threading
+from collections.abc import Callable
+
+from duly.clock import Clock
+from duly.holder.holdings import Holding
+from duly.holder.settling import Delivery, Returned, Verdict
+from duly.ports import Outcome
+
+Deliver = Callable[[Delivery], None]
+
+
+class Carrier:
+    """Performs one holding's attempt in the calling thread."""
+
+    def __init__(self, clock: Clock, beat_us: int, deliver: Deliver) -> None:
+        self._clock = clock
+        self._beat_us = beat_us
+        self._deliver = deliver
+
+    def step(self, holding: Holding, checkpoint: dict[str, object] | None = None) -> None:
+        """Carry one attempt to its end and deliver that; too little trust left to begin gives the claim back."""
+        verdict: Verdict
+        if checkpoint is None and holding.trust_end_us - self._clock.lease_us() < self._beat_us:
+            verdict = Returned(why="too little of the lease was left to begin")
+        else:
+            verdict = self._perform(holding, checkpoint)
+        holding.done = True
+        self._deliver(Delivery(holding=holding, verdict=verdict))
+
+    def _perform(self, holding: Holding, checkpoint: dict[str, object] | None) -> Verdict:
+        try:
+            return holding.runner.perform(holding.assignment, checkpoint)
+        except Exception as error:  # noqa: BLE001 - a runner's fault must not take its carrier along
+            return Outcome(
+                word="failed",
+                reason="preflight",
+                error=f"the runner failed: {type(error).__name__}: {error}",
+                confirmed=not holding.kept,
+            )
+
+
+class Carriers:
+    """As many carrier threads as there are slots, started at need; and one thread more for each adoption."""
+
+    def __init__(self, carrier: Carrier, slots: int) -> None:
+        self._carrier = carrier
+        self._slots = slots
+        self._work: queue.SimpleQueue[Holding | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._threads = 0
+        self._out = 0
+
+    @property
+    def free(self) -> int:
+        """Slots that have no work."""
+        with self._lock:
+            return max(0, self._slots - self._out)
+
+    @property
+    def out(self) -> int:
+        """Slots that have work."""
+        with self._lock:
+            return self._out
+
+    def carry(self, holding: Holding) -> None:
+        """Give a slot its work."""
+        with self._lock:
+            self._out += 1
+            if self._threads < min(self._slots, self._out):
+                self._threads += 1
+                threading.Thread(target=self._run, name=f"carrier-{self._threads}", daemon=True).start()
+        self._work.put(holding)
+
+    def adopt(self, look: Callable[[], None]) -> None:
+        """Look at taken-over work in a thread of its own: adoption is no start and takes no slot."""
+        threading.Thread(target=look, name="adopter", daemon=True).start()
+
+    def close(self) -> None:
+        """Let the threads end when they have no work."""
+        with self._lock:
+            for _ in range(self._threads):
+                self._work.put(None)
+
+    def _run(self) -> None:
+        while (holding := self._work.get()) is not None:
+            try:
+                self._carrier.step(holding)
+            finally:
+                with self._lock:
+                    self._out -= 1

@@ -1,0 +1,320 @@
+"""The holder put together: its identity, its threads, its loop, and how it stops."""
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+import duly
+from duly import clock as machine
+from duly import ids, zones
+from duly.clock import MICROSECOND
+from duly.core.run import Entry
+from duly.errors import StoreAway, StoreNewer
+from duly.holder.carrier import Carrier, Carriers
+from duly.holder.dispatcher import Dispatcher
+from duly.holder.figures import Figures, figures
+from duly.holder.heart import Beaten, Beating, Guard, Heart
+from duly.holder.holdings import Holdings
+from duly.holder.inbox import Inbox
+from duly.holder.planner import Planner
+from duly.holder.presence import Presence, place_of
+from duly.holder.recovery import Recovery
+from duly.holder.settling import Settled, Settler
+from duly.holder.sweeper import Sweeper, TakenOver
+from duly.holder.writer import Writer
+from duly.runners.registry import Registry
+from duly.store import Store
+from duly.store.rows import HolderRow
+
+LOOK_EVERY_S = 0.2
+"""How often a waiting loop asks whether another process has changed the store; microseconds when not."""
+SWEEP_EVERY_S = 1.0
+AWAY_AGAIN_S = 1.0
+STOP_WITHIN_S = 15.0
+"""After the drain, how long work that cannot be handed over is given to end."""
+
+Tell = Callable[[str, Mapping[str, object]], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """How a holder shall run."""
+
+    slots: int
+    figures: Figures
+    drain: timedelta
+    until_idle: bool = False
+    labels: Sequence[str] = ()
+
+
+class Holder:
+    """One life of one process that may hold leases. `start`, then `run` until asked to stop, then `finish`."""
+
+    def __init__(self, store: Store, wish: Wish, registry: Registry, *, tell: Tell) -> None:
+        self.id = ids.new("hld")
+        self.store = store
+        self._wish = wish
+        self._tell = tell
+        self._registry = registry
+        self._stop = threading.Event()
+        self._next_sweep_s = 0.0
+        self._version_looked_s = 0.0
+        self._away_since_s: float | None = None
+        self._told_away_s = float("-inf")
+        self._newer: StoreNewer | None = None
+        self._presence = Presence(store.address.run_folder, self.id)
+        self._place = place_of(store.address.run_folder, store.clock.boot_id())
+        self._boot = store.clock.boot_id()
+        self.holdings = Holdings()
+        self._inbox = Inbox()
+        carrier = Carrier(store.clock, wish.figures.beat_us, self._inbox.deliver)
+        self._carriers = Carriers(carrier, wish.slots)
+        self._recovery = Recovery(store.clock, carrier, self._inbox.deliver, store, self.id)
+        self._sweeper = Sweeper(store, self.id, self._place, wish.figures, self.holdings, registry)
+        self._dispatcher = Dispatcher(self.id, self._boot, wish.figures.lease_us, registry.kinds)
+        self._planner = Planner(self.id)
+        self.writer = Writer(
+            store,
+            planner=self._planner,
+            dispatcher=self._dispatcher,
+            settler=Settler(self.id, self._place, wish.figures.handover_us),
+            holdings=self.holdings,
+            carriers=self._carriers,
+            inbox=self._inbox,
+            registry=registry,
+            figures=wish.figures,
+            on_settled=self._told_settled,
+        )
+        self._heart_store = store.another()
+        self.heart = Heart(self._heart_store, self.id, self._boot, wish.figures, self.holdings)
+        self.guard = Guard(store.clock, wish.figures, self.holdings)
+        self._beating = Beating(self.heart, self.guard, wish.figures, on_beat=self._on_beat)
+        self._strays: list[str] = []
+        self._strays_lock = threading.Lock()
+
+    def start(self) -> None:
+        """Register, and start the heart and its guard."""
+        now, lease_us = self.store.clock.now(), self.store.clock.lease_us()
+        row = HolderRow(
+            id=self.id,
+            place=self._place,
+            boot=self._boot,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            ticks=None,
+            started_at=now,
+            last_beat_at=now,
+            beat_lease_us=lease_us,
+            lease_for=self._wish.figures.lease_us * MICROSECOND,
+            state="alive",
+            slots=self._wish.slots,
+            labels=tuple(self._wish.labels),
+            version=duly.__version__,
+            zone_data=zones.zone_data_version(),
+            claims=0,
+            claims_lost=0,
+        )
+        with self.store.write() as session:
+            session.holders.insert(row)
+            self._planner.take_back(session)
+        self._beating.start()
+
+    def stop(self) -> None:
+        """Ask the loop to end; safe from a signal."""
+        self._stop.set()
+        self._inbox.ring()
+
+    def run(self) -> None:
+        """Turn until asked to stop, or until idle where that was wished; then drain and hand over."""
+        again = True
+        while not self._stop.is_set():
+            again = self._round(again)
+            if not again and self._wish.until_idle and self._is_idle():
+                break
+            if not again:
+                self._wait()
+        self._finish()
+        if self._newer is not None:
+            raise self._newer
+
+    def step(self, *, again: bool = True) -> bool:
+        """One round of the loop without its waiting: sweep, cancel, turn; says whether more may be found at once."""
+        return self._round(again)
+
+    def _round(self, again: bool) -> bool:
+        try:
+            self._sweep()
+            changed = self.store.changed()
+            if changed:
+                self._obey_cancels()
+            if again or changed or self._is_time() or len(self._inbox):
+                again = self._turn(again)
+            self._look_at_version()
+            self._away_since_s = None
+        except StoreNewer as error:
+            self._newer = error
+            self._stop.set()
+            return False
+        except StoreAway as error:
+            self._away(error)
+            return False
+        return again
+
+    def _turn(self, again: bool) -> bool:
+        if not again and not len(self._inbox) and not self.writer.look():
+            return False
+        try:
+            turn = self.writer.step()
+        except StoreAway:
+            raise
+        except Exception as error:
+            self._tell("turn failed", {"error": f"{type(error).__name__}: {error}"})
+            self.writer.step_carefully()
+            raise StoreAway(f"a turn failed: {type(error).__name__}: {error}") from error
+        self.heart.claims += turn.claimed
+        self.heart.claims_lost = self._dispatcher.lost
+        return turn.progress
+
+    def _is_time(self) -> bool:
+        return (
+            self.writer.accepting and self.writer.soonest is not None and self.store.clock.now() >= self.writer.soonest
+        )
+
+    def _wait(self) -> None:
+        wait_s = LOOK_EVERY_S
+        if self.writer.accepting and self.writer.soonest is not None:
+            ahead_s = (self.writer.soonest - self.store.clock.now()).total_seconds()
+            wait_s = min(wait_s, max(0.0, ahead_s))
+        if self._away_since_s is not None:
+            wait_s = AWAY_AGAIN_S
+        self._inbox.wait(wait_s)
+
+    def _sweep(self) -> None:
+        with self._strays_lock:
+            strays, self._strays = self._strays, []
+        taken = self._sweeper.strays(strays) if strays else []
+        if machine.monotonic_s() >= self._next_sweep_s:
+            self._next_sweep_s = machine.monotonic_s() + SWEEP_EVERY_S
+            taken += self._sweeper.step()
+        for one in taken:
+            self._tell("taken over", {"run": one.holding.run.id})
+            self._carriers.adopt(lambda one=one: self._look_at(one))  # type: ignore[misc]
+
+    def _look_at(self, taken: TakenOver) -> None:
+        while True:
+            try:
+                self._recovery.step(taken)
+                return
+            except Exception as error:  # noqa: BLE001 - a run that is held must never be forgotten by its thread
+                self._tell("look failed", {"run": taken.holding.run.id, "error": f"{type(error).__name__}: {error}"})
+                machine.pause(AWAY_AGAIN_S)
+
+    def _obey_cancels(self) -> None:
+        with self.store.read() as session:
+            asked = session.runs.cancel_asked(self.id)
+        for run in asked:
+            holding = self.holdings.get(run.id)
+            if holding is not None and holding.stop_why is None:
+                holding.stop("term", "cancelled_by_hand")
+
+    def _look_at_version(self) -> None:
+        if machine.monotonic_s() - self._version_looked_s >= self._wish.figures.beat_us / 1e6:
+            self._version_looked_s = machine.monotonic_s()
+            self.store.check_version()
+
+    def _on_beat(self, answer: Beaten | StoreAway) -> None:
+        if isinstance(answer, StoreAway):
+            self._tell("beat unanswered", {"error": answer.message})
+        elif answer.strays:
+            with self._strays_lock:
+                self._strays = list(answer.strays)
+            self._inbox.ring()
+
+    def _away(self, error: StoreAway) -> None:
+        """The store cannot be used: try again, and give up only when no trust in anything held is left."""
+        now_s = machine.monotonic_s()
+        self._away_since_s = self._away_since_s if self._away_since_s is not None else now_s
+        if now_s - self._told_away_s >= 60:
+            self._told_away_s = now_s
+            self._tell("store away", {"error": error.message})
+        if now_s - self._away_since_s > self._wish.figures.trust_us / 1e6 and self._nothing_lives():
+            raise error
+
+    def _nothing_lives(self) -> bool:
+        return all(holding.done for holding in self.holdings.all())
+
+    def _is_idle(self) -> bool:
+        if len(self.holdings) or len(self._inbox):
+            return False
+        with self.store.read() as session:
+            soon = session.tasks.soonest_us()
+            due = soon is not None and soon <= machine.to_us(session.now)
+            return not due and not session.runs.counts()
+
+    def _finish(self) -> None:
+        """Drain, hand over what can be adopted, end the rest, and leave."""
+        self.writer.accepting = False
+        self._set_state("draining")
+        self._settle_until(machine.monotonic_s() + self._wish.drain.total_seconds())
+        for holding in self.holdings.all():
+            if not holding.done:
+                holding.stop("detach" if holding.kept else "term", "shutdown")
+        self._settle_until(machine.monotonic_s() + STOP_WITHIN_S)
+        self._beating.stop()
+        self._carriers.close()
+        self._leave()
+
+    def _settle_until(self, until_s: float) -> None:
+        while (len(self.holdings) or len(self._inbox)) and machine.monotonic_s() < until_s:
+            try:
+                if self.store.changed():
+                    self._obey_cancels()
+                if len(self._inbox):
+                    self.writer.step()
+            except StoreAway as error:
+                self._tell("store away", {"error": error.message})
+                machine.pause(min(AWAY_AGAIN_S, max(0.0, until_s - machine.monotonic_s())))
+            self._inbox.wait(min(LOOK_EVERY_S, max(0.0, until_s - machine.monotonic_s())))
+
+    def _set_state(self, state: str) -> None:
+        try:
+            with self.store.write() as session:
+                session.holders.set_state(self.id, state)
+                if state == "gone":
+                    session.ledger.add([Entry(kind="holder_ended", at=session.now, holder=self.id, reason="shutdown")])
+        except StoreAway as error:
+            self._tell("store away", {"error": error.message})
+
+    def _leave(self) -> None:
+        self._set_state("gone")
+        self._presence.leave()
+        self._heart_store.close()
+        self._registry.close()
+
+    def _told_settled(self, settled: Settled) -> None:
+        run = settled.run
+        if run is None:
+            self._tell("run lost", {"run": settled.delivery.holding.run.id})
+        elif run.state == "ended":
+            self._tell("run ended", {"run": run.id, "outcome": run.outcome, "reason": run.reason})
+
+
+def wish(
+    *,
+    slots: int | None = None,
+    beat: timedelta | None = None,
+    lease: timedelta | None = None,
+    drain: timedelta | None = None,
+    until_idle: bool = False,
+) -> Wish:
+    """Make a wish with the defaults filled in; Invalid when the figures leave no room for safety."""
+    made = figures(**{name: value for name, value in (("beat", beat), ("lease", lease)) if value is not None})
+    return Wish(
+        slots=slots if slots is not None else max(4, os.cpu_count() or 1),
+        figures=made,
+        drain=drain if drain is not None else timedelta(seconds=30),
+        until_idle=until_idle,
+    )

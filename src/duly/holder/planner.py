@@ -1,0 +1,59 @@
+"""The planner: opens what time has brought, and lets pauses end whose time has come."""
+
+from datetime import datetime
+
+from duly.clock import to_us
+from duly.core.run import Run
+from duly.store import Session
+from duly.store.plans import arm, write_plans
+from duly.store.switches import is_armed, lift
+
+TASKS_A_TURN = 100
+"""Tasks that one turn plans; the rest is planned by the next, so that the lock is never held for long."""
+
+
+class Planner:
+    """Plans the tasks whose next start has come, the earliest first."""
+
+    def __init__(self, holder: str) -> None:
+        self._holder = holder
+
+    def step(self, session: Session) -> list[Run]:
+        """Plan up to TASKS_A_TURN due tasks in the caller's transaction; gives the runs that were opened."""
+        for pause in session.pauses.over(session.now):
+            assert pause.until is not None
+            lift(session, pause, by="duly", at=pause.until)
+        due = session.tasks.due(session.now, TASKS_A_TURN)
+        return write_plans(session, due, holder=self._holder) if due else []
+
+    def take_back(self, session: Session) -> None:
+        """Take back tasks that were put aside and can be planned again, as after an upgrade; they owe nothing."""
+        for task in session.tasks.troubled():
+            session.tasks.set_trouble(task.id, None)
+            again = session.tasks.by_id(task.id)
+            assert again is not None
+            if is_armed(again, session.pauses.all()) and not again.done:
+                armed = arm(again, again.planned_until)
+                session.tasks.set_trouble(task.id, None, armed.next_due_at)
+
+
+def soonest(session: Session) -> datetime | None:
+    """The next instant at which something is due, a pause ends, or a waiting run may start."""
+    from duly.clock import from_us
+
+    instants = [
+        us
+        for us in (
+            session.tasks.soonest_us(),
+            session.pauses.soonest_us(),
+            session.runs.soonest_not_before_us(session.now),
+        )
+        if us is not None
+    ]
+    return from_us(min(instants)) if instants else None
+
+
+def is_due(session: Session) -> bool:
+    """Something waits for a turn of the planner now."""
+    at = session.tasks.soonest_us()
+    return at is not None and at <= to_us(session.now)

@@ -1,0 +1,65 @@
+"""Being alive, and proof of death: every holder locks a file of its own in the run folder.
+
+Children do not inherit the lock. At the same place a free lock proves the holder dead; a pid proves nothing.
+"""
+
+import contextlib
+import fcntl
+import os
+from pathlib import Path
+from typing import Literal
+
+from duly.errors import StoreAway
+
+Life = Literal["alive", "dead", "unknown"]
+
+
+class Presence:
+    """This holder's lock, from its start to its end or its death."""
+
+    def __init__(self, run_folder: Path, holder: str) -> None:
+        self.path = _lock_path(run_folder, holder)
+        try:
+            run_folder.mkdir(mode=0o700, exist_ok=True)
+            self.path.parent.mkdir(mode=0o700, exist_ok=True)
+            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreAway(f"the run folder {run_folder} cannot be used: {error.strerror}") from error
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+
+    def leave(self) -> None:
+        """End this life: the file goes, and with it the lock."""
+        with contextlib.suppress(OSError):
+            self.path.unlink()
+        os.close(self._descriptor)
+
+
+def life_of(run_folder: Path, holder: str) -> Life:
+    """Whether a holder of this place lives, by its lock alone; `unknown` where its file is missing."""
+    try:
+        descriptor = os.open(_lock_path(run_folder, holder), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return "unknown"
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return "alive"
+    finally:
+        os.close(descriptor)
+    return "dead"
+
+
+def forget(run_folder: Path, holder: str) -> None:
+    """Remove the lock file of a holder proven dead."""
+    with contextlib.suppress(OSError):
+        _lock_path(run_folder, holder).unlink()
+
+
+def place_of(run_folder: Path, boot: str) -> str:
+    """Name the place: processes of one place see each other's locks, over containers too."""
+    found = run_folder.stat()
+    return f"{boot}:{found.st_dev}:{found.st_ino}"
+
+
+def _lock_path(run_folder: Path, holder: str) -> Path:
+    return run_folder / "holders" / f"{holder}.lock"

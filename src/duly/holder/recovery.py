@@ -1,0 +1,124 @@
+"""Looking at work whose lease was taken over, in the order that makes it safe.
+
+(1) forbid the start: done means that it never began; (2) an exit file says how it ended; (3) a living keeper is
+adopted, or told to end when its holder was silent; (4) a stopped keeper is continued, else killed; (5) what a killed
+keeper left is ended by its nursery; (6) with both gone, strays are looked for once, and the end stays unconfirmed.
+"""
+
+import contextlib
+from datetime import datetime
+from typing import assert_never
+
+from duly import clock as machine
+from duly.clock import Clock
+from duly.core import lifecycle
+from duly.errors import StoreAway
+from duly.holder.carrier import Carrier, Deliver
+from duly.holder.holdings import Holding
+from duly.holder.settling import Delivery, Interrupted, Returned, Verdict
+from duly.holder.sweeper import TakenOver
+from duly.ports import Outcome
+from duly.runners import keeping
+from duly.store import Store
+
+SWEPT_WITHIN_S = 1.0
+END_AGAIN_S = 1.0
+"""A keeper that was told to end is told again after so long; a held seat waits until it has ended."""
+LOOK_EVERY_S = 0.02
+
+
+class Recovery:
+    """Looks at one taken-over run at a time, in a thread of its own, and delivers what became of it."""
+
+    def __init__(self, clock: Clock, carrier: Carrier, deliver: Deliver, store: Store, holder: str) -> None:
+        self._clock = clock
+        self._carrier = carrier
+        self._deliver = deliver
+        self._store = store
+        self._holder = holder
+
+    def step(self, taken: TakenOver) -> None:
+        """Look, then adopt and carry, or deliver the verdict."""
+        verdict = self._judge(taken)
+        if verdict is None:
+            self._note_adoption(taken.holding)
+            self._carrier.step(taken.holding, checkpoint={"folder": str(taken.holding.assignment.folder)})
+            return
+        taken.holding.done = True
+        self._deliver(Delivery(holding=taken.holding, verdict=verdict))
+
+    def _judge(self, taken: TakenOver) -> Verdict | None:
+        """The verdict, or None when the work lives and is to be adopted."""
+        holding = taken.holding
+        if taken.never_begun:
+            return Returned(why="it was claimed, and never handed to anybody")
+        if not holding.kept:
+            return self._died(taken.last_seen_at, "its holder died, and its work with it")
+        folder = holding.assignment.folder
+        if keeping.forbid_start(folder):
+            return Returned(why="it had not begun when its holder was gone")
+        while True:
+            seen = keeping.look(folder)
+            match seen:
+                case keeping.Ended():
+                    return self._ended(seen.exit, silent=taken.silent)
+                case keeping.KeeperAlive():
+                    if not taken.silent:
+                        return None
+                    self._end(holding)
+                case keeping.KeeperStopped():
+                    keeping.continue_or_kill(seen)
+                case keeping.KeeperGone():
+                    if not (seen.nursery_alive and keeping.wait_swept(folder, within_s=SWEPT_WITHIN_S)):
+                        return self._unseen(holding)
+                case keeping.Swept():
+                    return self._died(self._clock.now(), "its keeper was killed, and what that left was ended")
+                case keeping.Rebooted():
+                    return self._died(taken.last_seen_at, "the machine was restarted while it ran")
+                case keeping.Elsewhere():
+                    if not taken.silent and seen.lock_held:
+                        return None
+                    if not seen.lock_held:
+                        return self._unseen(holding)
+                    self._end(holding)
+                case keeping.NeverStarted():
+                    return Outcome(
+                        word="abandoned", reason="end_not_confirmed", error="its traces are gone", confirmed=False
+                    )
+                case _:
+                    assert_never(seen)
+
+    def _end(self, holding: Holding) -> None:
+        """Make the keeper ours, tell it to end its tree at once, and wait a while for that."""
+        task = holding.assignment
+        keeping.send_adopt(task.folder, holder=task.holder, fence=task.fence)
+        keeping.send_end(task.folder, holder=task.holder, fence=task.fence, how="kill")
+        until = machine.monotonic_s() + END_AGAIN_S
+        while machine.monotonic_s() < until:
+            if not isinstance(keeping.look(task.folder), keeping.KeeperAlive | keeping.Elsewhere):
+                return
+            machine.pause(LOOK_EVERY_S)
+
+    def _ended(self, found: keeping.Exit, *, silent: bool) -> Verdict:
+        if silent and found.get("ended_by") in {"term", "kill"}:
+            told = "its holder was silent past its lease, so its work was ended"
+            return Interrupted(why="lease_lost", ended_at=self._clock.now(), told=told)
+        return keeping.outcome_from_exit(found)
+
+    def _died(self, at: datetime, told: str) -> Interrupted:
+        return Interrupted(why="holder_died", ended_at=at, told=told)
+
+    def _unseen(self, holding: Holding) -> Outcome:
+        left = keeping.end_strays(holding.assignment.folder, holding.run.id)
+        said = f"; not ended: {', '.join(left)}" if left else ""
+        return Outcome(
+            word="abandoned",
+            reason="end_not_confirmed",
+            error=f"its keeper and nursery were both killed{said}",
+            confirmed=False,
+        )
+
+    def _note_adoption(self, holding: Holding) -> None:
+        # Told for people; the work goes on whether or not it can be told now.
+        with contextlib.suppress(StoreAway), self._store.another_once() as store, store.write() as session:
+            session.ledger.add([lifecycle.adopted(holding.run, now=session.now, holder=self._holder)])

@@ -1,0 +1,174 @@
+"""Settling: what a carrier or a look after a take-over delivers becomes a step, written if the run is still ours."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from duly import zones
+from duly.core import lifecycle
+from duly.core.lifecycle import Interruption
+from duly.core.run import Entry, Run, Step
+from duly.core.triggers import next_after
+from duly.holder.holdings import Holding
+from duly.ports import Detached, Outcome
+from duly.store import Session
+from duly.store.tasks import FAILURE, NEITHER, SUCCESS
+
+AGAIN = 3
+"""Times a step is computed anew in one turn because the row was written by somebody else while still ours."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Returned:
+    """The claim never began and goes back, free of charge."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interrupted:
+    """The work is gone without an end of its own; `ended_at`: when it was last known to live."""
+
+    why: Interruption
+    ended_at: datetime
+    told: str | None = None
+
+
+Verdict = Outcome | Detached | Returned | Interrupted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """What became of the work of one holding."""
+
+    holding: Holding
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """A delivery that needs no more writing: the run as it stands, or None where it was no longer ours."""
+
+    delivery: Delivery
+    run: Run | None
+
+
+class Settler:
+    """Writes deliveries in the caller's transaction."""
+
+    def __init__(self, holder: str, place: str, handover_us: int) -> None:
+        self._holder = holder
+        self._place = place
+        self._handover_us = handover_us
+
+    def step(self, session: Session, deliveries: Sequence[Delivery]) -> list[Settled]:
+        """Settle each run that is still ours as it stands now; for those that are not, the ledger is told so."""
+        done: list[Settled] = []
+        pending = [(delivery, delivery.holding.run) for delivery in deliveries]
+        for _ in range(AGAIN):
+            if not pending:
+                break
+            steps = {delivery.holding.run.id: self._step(session, delivery, run) for delivery, run in pending}
+            won = session.runs.move(list(steps.values()))
+            entries: list[Entry] = []
+            ends: list[tuple[str, str, int]] = []
+            left = []
+            for delivery, _run in pending:
+                step = steps[delivery.holding.run.id]
+                if step.after.id in won:
+                    entries += step.entries
+                    if step.after.state == "ended":
+                        ends.append((step.after.task, step.after.id, _counts_as(step.after)))
+                    done.append(Settled(delivery=delivery, run=step.after))
+                else:
+                    left.append(delivery)
+            session.ledger.add(entries)
+            session.tasks.count_end(ends)
+            pending = self._read_back(session, left, done)
+        assert not pending, "nobody else writes inside this transaction"
+        return done
+
+    def _read_back(self, session: Session, lost: Sequence[Delivery], done: list[Settled]) -> list[tuple[Delivery, Run]]:
+        """A write found no row: written before and the answer lost, moved but still ours, or taken away."""
+        again = []
+        for delivery in lost:
+            mine = delivery.holding.run
+            run = session.runs.by_id(mine.id)
+            if run is not None and run.state == "held" and (run.holder, run.fence) == (self._holder, mine.fence):
+                again.append((delivery, run))
+            elif run is not None and run.state == "ended" and run.claim_token == mine.claim_token:
+                done.append(Settled(delivery=delivery, run=run))
+            else:
+                session.ledger.add([self._fence_lost(mine, session.now)])
+                done.append(Settled(delivery=delivery, run=None))
+        return again
+
+    def _fence_lost(self, run: Run, now: datetime) -> Entry:
+        return lifecycle.fence_lost(
+            run.id, task=run.task, attempt=run.attempt, fence=run.fence, holder=self._holder, now=now
+        )
+
+    def _step(self, session: Session, delivery: Delivery, run: Run) -> Step:
+        holding, verdict = delivery.holding, delivery.verdict
+        match verdict:
+            case Detached():
+                lease_end_us = session.lease_us + self._handover_us
+                return lifecycle.hand_over(run, place=self._place, lease_end_us=lease_end_us, now=session.now)
+            case Returned():
+                return lifecycle.give_back(run, now=session.now, why=verdict.why)
+            case Interrupted():
+                return self._interrupted(session, holding, run, verdict)
+            case Outcome():
+                return self._ended(session, holding, run, verdict)
+
+    def _ended(self, session: Session, holding: Holding, run: Run, outcome: Outcome) -> Step:
+        now = session.now
+        if outcome.reason == "returned":
+            return lifecycle.give_back(run, now=now, why=outcome.error or "returned")
+        if not outcome.confirmed:
+            return lifecycle.not_confirmed(run, now=now, survivors=outcome.error or "its end could not be confirmed")
+        if outcome.word == "abandoned":
+            gone = Interrupted(why="holder_died", ended_at=now, told=outcome.error)
+            return self._interrupted(session, holding, run, gone)
+        if outcome.word == "cancelled" and holding.stop_why == "lease_lost":
+            return self._interrupted(session, holding, run, Interrupted(why="lease_lost", ended_at=now))
+        reason = outcome.reason
+        if outcome.word == "cancelled" and holding.stop_why is not None:
+            reason = holding.stop_why
+        return lifecycle.settle(
+            run,
+            outcome.word,
+            now=now,
+            reason=reason,
+            error=outcome.error,
+            exit_code=outcome.exit_code,
+            signal=outcome.signal,
+            log_bytes=outcome.log_bytes,
+            log_cut=outcome.log_cut,
+            details=dict(outcome.details),
+        )
+
+    def _interrupted(self, session: Session, holding: Holding, run: Run, gone: Interrupted) -> Step:
+        return lifecycle.interrupted(
+            run,
+            holding.rules,
+            why=gone.why,
+            now=session.now,
+            ended_at=gone.ended_at,
+            following=_following(session, run),
+            by=self._holder,
+            told=gone.told,
+        )
+
+
+def _following(session: Session, run: Run) -> datetime | None:
+    task = session.tasks.by_id(run.task)
+    if task is None or not task.definition.triggers or task.broken is not None:
+        return None
+    return next_after(task.definition.triggers, zones.zone(task.definition.zone), run.due_at)
+
+
+def _counts_as(run: Run) -> int:
+    if run.outcome == "succeeded":
+        return SUCCESS
+    return FAILURE if run.outcome in {"failed", "timed_out", "abandoned"} else NEITHER

@@ -1,0 +1,191 @@
+"""The sweeper: takes over what a dead or silent holder held, first the lease, and looks at the work afterwards.
+
+Every holder sweeps, nobody is elected. A holder proven dead by its free lock is swept at once, a silent one after its
+lease; at the lease's end itself the beat wins.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from duly.chance import token_bytes
+from duly.core import lifecycle
+from duly.core.run import Entry, Run, Step
+from duly.core.task import Broken, Definition
+from duly.holder import presence
+from duly.holder.assignments import hold, is_kept
+from duly.holder.figures import Figures
+from duly.holder.holdings import Holding, Holdings
+from duly.runners.registry import Registry
+from duly.store import Session, Store
+from duly.store.rows import parsed
+
+ROWS_A_STEP = 200
+"""Held runs of others that one step looks at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenOver:
+    """A run that is held by us now, whose work has still to be looked at."""
+
+    holding: Holding
+    silent: bool
+    """Its former holder may still live: its work is ended, never adopted."""
+    last_seen_at: datetime
+    """The last instant at which the former holder was known to live."""
+    never_begun: bool = False
+    """Known without a look: our own claim that was handed to nobody."""
+
+
+class Sweeper:
+    """Finds and takes over; what it gives back is looked at by `recovery`."""
+
+    def __init__(
+        self,
+        store: Store,
+        holder: str,
+        place: str,
+        figures: Figures,
+        holdings: Holdings,
+        registry: Registry,
+    ) -> None:
+        self._store = store
+        self._run_folder: Path = store.address.run_folder
+        self._holder = holder
+        self._place = place
+        self._boot = store.clock.boot_id()
+        self._figures = figures
+        self._holdings = holdings
+        self._registry = registry
+
+    def step(self) -> list[TakenOver]:
+        """Take over every run whose holder is dead, has handed it over, or is silent past its lease."""
+        with self._store.read() as session:
+            held = session.runs.held_by_others(self._holder, ROWS_A_STEP)
+            life = {run.holder: self._life(run.holder) for run in held if run.holder is not None}
+            why = {run.id: self._why(session, run, life) for run in held}
+            chosen = [(run, why[run.id]) for run in held if why[run.id]]
+        taken = self._take(chosen)
+        self._forget_dead()
+        return taken
+
+    def strays(self, runs: Sequence[str]) -> list[TakenOver]:
+        """Take hold of runs held in our own name that nobody here knows of: late commits, lost answers."""
+        with self._store.read() as session:
+            found = [session.runs.by_id(run) for run in runs]
+        mine = [
+            (run, "stray")
+            for run in found
+            if run and run.state == "held" and run.holder == self._holder and not self._holdings.knows(run.id)
+        ]
+        return self._take(mine)
+
+    def _life(self, holder: str) -> presence.Life:
+        return presence.life_of(self._run_folder, holder)
+
+    def _why(self, session: Session, run: Run, life: dict[str, presence.Life]) -> str:
+        if run.handed_to == self._place:
+            return "handed_over"
+        if run.holder is not None and life[run.holder] == "dead":
+            return "holder_died"
+        if run.lease_boot != self._boot:
+            return "rebooted"
+        assert run.lease_end_us is not None
+        return "lease_over" if run.lease_end_us < session.lease_us else ""
+
+    def _take(self, chosen: Sequence[tuple[Run, str]]) -> list[TakenOver]:
+        if not chosen:
+            return []
+        sent_us = self._store.clock.lease_us()
+        ids = [run.id for run, _ in chosen]
+        self._holdings.claiming(ids)
+        taken: list[TakenOver] = []
+        try:
+            with self._store.write() as session:
+                taken = self._write(session, chosen, sent_us)
+        finally:
+            self._holdings.claimed([one.holding for one in taken], ids)
+        return taken
+
+    def _write(self, session: Session, chosen: Sequence[tuple[Run, str]], sent_us: int) -> list[TakenOver]:
+        ready: list[tuple[Step, Definition, str, datetime]] = []
+        for run, why in chosen:
+            definition = self._definition(session, run)
+            if definition is None or not self._may_take(definition, why):
+                continue
+            former = session.holders.by_id(run.holder or "")
+            last_seen = former.last_beat_at if former else run.started_at or session.now
+            step = lifecycle.take_over(
+                run,
+                holder=self._holder,
+                token=token_bytes(12).hex(),
+                lease_end_us=session.lease_us + self._figures.lease_us,
+                boot=self._boot,
+                now=session.now,
+                why=why,
+            )
+            ready.append((step, definition, why, last_seen))
+        won = session.runs.move([step for step, *_ in ready], naming_lease=True)
+        taken = []
+        for step, definition, why, last_seen in ready:
+            if step.after.id not in won:
+                continue
+            session.ledger.add(step.entries)
+            holding = self._hold(step.after, definition, sent_us)
+            taken.append(
+                TakenOver(
+                    holding=holding,
+                    silent=why == "lease_over",
+                    last_seen_at=last_seen,
+                    never_begun=why == "stray" and not holding.kept,
+                )
+            )
+        return taken
+
+    def _definition(self, session: Session, run: Run) -> Definition | None:
+        text = session.tasks.definition_text(run.task, run.definition_version)
+        read = None if text is None else parsed(text)
+        return None if isinstance(read, Broken) else read
+
+    def _may_take(self, definition: Definition, why: str) -> bool:
+        factory = self._registry.factory(str(definition.action["kind"]))
+        # Work inside a silent process cannot be ended from here: its run stays that process's until it is dead.
+        return factory is not None and (why != "lease_over" or is_kept(factory()))
+
+    def _hold(self, run: Run, definition: Definition, sent_us: int) -> Holding:
+        factory = self._registry.factory(str(definition.action["kind"]))
+        assert factory is not None
+        return hold(
+            run,
+            definition,
+            runner=factory(),
+            run_folder=self._run_folder,
+            trust_end_us=sent_us + self._figures.trust_us,
+        )
+
+    def _forget_dead(self) -> None:
+        """Mark holders gone that are proven dead and hold nothing any more."""
+        with self._store.read() as session:
+            living = [row.id for row in session.holders.living() if row.id != self._holder]
+            dead = [id_ for id_ in living if self._life(id_) == "dead" and not session.runs.held_by(id_)]
+        if not dead:
+            return
+        with self._store.write() as session:
+            for id_ in dead:
+                row = session.holders.by_id(id_)
+                if row is None or row.state == "gone":
+                    continue
+                session.holders.set_state(id_, "gone")
+                details: dict[str, object] = {"pid": row.pid, "host": row.host}
+                entry = Entry(
+                    kind="holder_ended",
+                    at=session.now,
+                    holder=id_,
+                    reason="holder_died",
+                    by=self._holder,
+                    details=details,
+                )
+                session.ledger.add([entry])
+        for id_ in dead:
+            presence.forget(self._run_folder, id_)

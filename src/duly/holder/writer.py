@@ -1,0 +1,154 @@
+"""The writer: one thread a process through which all of its work on runs is written, many writes to a commit."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from duly.holder.assignments import hold
+from duly.holder.carrier import Carriers
+from duly.holder.dispatcher import Dispatcher, Won, trim_queue
+from duly.holder.figures import Figures
+from duly.holder.holdings import Holding, Holdings
+from duly.holder.inbox import Inbox
+from duly.holder.planner import Planner, is_due, soonest
+from duly.holder.settling import Delivery, Settled, Settler
+from duly.runners import keeping
+from duly.runners.registry import Registry
+from duly.store import Session, Store
+
+DELIVERIES_A_TURN = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What one turn did."""
+
+    settled: int
+    opened: int
+    claimed: int
+    ended: int
+
+    @property
+    def progress(self) -> bool:
+        """Something moved, so another turn may find more."""
+        return bool(self.settled or self.opened or self.claimed or self.ended)
+
+
+class Writer:
+    """Settles, opens and claims in one transaction a turn; hands out what was claimed only after its commit."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        planner: Planner,
+        dispatcher: Dispatcher,
+        settler: Settler,
+        holdings: Holdings,
+        carriers: Carriers,
+        inbox: Inbox,
+        registry: Registry,
+        figures: Figures,
+        on_settled: Callable[[Settled], None],
+    ) -> None:
+        self._store = store
+        self._planner = planner
+        self._dispatcher = dispatcher
+        self._settler = settler
+        self._holdings = holdings
+        self._carriers = carriers
+        self._inbox = inbox
+        self._registry = registry
+        self._figures = figures
+        self._on_settled = on_settled
+        self.accepting = True
+        """New work is opened and claimed; else only what is held is brought to its end."""
+        self.soonest: datetime | None = None
+        """When the next turn is due by time alone."""
+
+    def step(self) -> Turn:
+        """Take one turn. When it raises nothing was handed out, and every delivery is back in the inbox."""
+        self._inbox.linger(lambda: self._carriers.out)
+        deliveries = self._inbox.take(DELIVERIES_A_TURN)
+        try:
+            return self._turn(deliveries)
+        except BaseException:
+            self._inbox.put_back(deliveries)
+            raise
+
+    def step_carefully(self) -> None:
+        """Write each delivery by itself, so that one which cannot be written keeps no other from it."""
+        deliveries = self._inbox.take(DELIVERIES_A_TURN)
+        left = list(deliveries)
+        try:
+            for delivery in deliveries:
+                with self._store.write() as session:
+                    settled = self._settler.step(session, [delivery])
+                left.remove(delivery)
+                self._let_go(settled)
+        finally:
+            self._inbox.put_back(left)
+
+    def look(self) -> bool:
+        """Ask without the lock whether a turn would find anything to do, and when the next is due."""
+        with self._store.read() as session:
+            self.soonest = soonest(session)
+            if not self.accepting:
+                return False
+            return (
+                is_due(session)
+                or bool(session.pauses.over(session.now))
+                or (self._carriers.free > 0 and bool(session.runs.claimable(session.now, 1)))
+                or bool(session.runs.blocked(1))
+            )
+
+    def _turn(self, deliveries: list[Delivery]) -> Turn:
+        sent_us = self._store.clock.lease_us()
+        won: list[Won] = []
+        holdings: list[Holding] = []
+        try:
+            with self._store.write() as session:
+                settled = self._settler.step(session, deliveries)
+                opened, ended = 0, 0
+                if self.accepting:
+                    runs = self._planner.step(session)
+                    opened = len(runs)
+                    won, ended = self._dispatcher.step(session, self._carriers.free)
+                    self._holdings.claiming(one.run.id for one in won)
+                    ended += self._trim(session, {run.task for run in runs})
+                self.soonest = soonest(session)
+            holdings = [self._hold(one, sent_us) for one in won]
+        finally:
+            self._holdings.claimed(holdings, [one.run.id for one in won])
+        self._let_go(settled)
+        for holding in holdings:
+            self._carriers.carry(holding)
+        return Turn(settled=len(settled), opened=opened, claimed=len(won), ended=ended)
+
+    def _trim(self, session: Session, tasks: set[str]) -> int:
+        ended = 0
+        for id_ in tasks:
+            task = session.tasks.by_id(id_)
+            if task is not None and task.definition.rules.overlap == "queue":
+                ended += trim_queue(session, task)
+        return ended
+
+    def _hold(self, won: Won, sent_us: int) -> Holding:
+        factory = self._registry.factory(str(won.definition.action["kind"]))
+        assert factory is not None, "only kinds known here are claimed"
+        return hold(
+            won.run,
+            won.definition,
+            runner=factory(),
+            run_folder=self._store.address.run_folder,
+            trust_end_us=sent_us + self._figures.trust_us,
+        )
+
+    def _let_go(self, settled: list[Settled]) -> None:
+        """After the commit: what was settled is held no longer, and leaves only its log."""
+        for one in settled:
+            holding = one.delivery.holding
+            self._holdings.release(holding.run.id)
+            if holding.kept and one.run is not None and one.run.state != "held":
+                keeping.remove_traces(holding.assignment.folder)
+            self._on_settled(one)

@@ -1,0 +1,206 @@
+"""`verify`: were the promises kept? Read from the rows and the ledger alone, so that any store can be asked."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from duly import zones
+from duly.clock import from_us
+from duly.core.ledger import Folded, fold
+from duly.core.run import Entry, Run
+from duly.core.task import Broken, Definition, Task
+from duly.core.triggers import count, is_due_at, next_after
+from duly.errors import DulyError
+from duly.store import Session, Store
+from duly.store.rows import parsed
+
+PAGE = 5_000
+FINDINGS_MOST = 1_000
+TICK = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A promise that was not kept: which, by which task and run, and what shows it."""
+
+    promise: str
+    task: str | None
+    run: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fate:
+    """The fate of one occurrence, or of a counted stretch of them."""
+
+    first: datetime
+    last: datetime
+    count: int
+    told: str
+
+
+def verify(store: Store) -> list[Finding]:
+    """Check P1, P2, P4 and P6 on the whole store, as it stands at one moment; changes nothing."""
+    with store.read() as session:
+        found: list[Finding] = []
+        by_task: dict[str, list[Entry]] = {}
+        by_run: dict[str, list[Entry]] = {}
+        for entry in _entries(session):
+            if entry.task is not None:
+                by_task.setdefault(entry.task, []).append(entry)
+            if entry.run is not None:
+                by_run.setdefault(entry.run, []).append(entry)
+        for entries in by_task.values():
+            found += _once(entries)
+            found += _seats(entries)
+        for run in _runs(session):
+            found += _told_right(run, by_run.pop(run.id, []))
+        found += [
+            Finding(promise="P6", task=entries[0].task, run=run, text="the ledger tells of a run that is not there")
+            for run, entries in by_run.items()
+        ]
+        for id_, entries in by_task.items():
+            task = session.tasks.by_id(id_)
+            if task is not None:
+                found += _fates(session, task, entries)
+    return found[:FINDINGS_MOST]
+
+
+def _entries(session: Session) -> Iterator[Entry]:
+    seq = 0
+    while page := session.ledger.after(seq, most=PAGE):
+        yield from (one.entry for one in page)
+        seq = page[-1].seq
+
+
+def _runs(session: Session) -> Iterator[Run]:
+    before = "~"
+    while page := session.runs.listed(before=before, most=PAGE):
+        yield from page
+        before = page[-1].id
+
+
+def _once(entries: Sequence[Entry]) -> Iterator[Finding]:
+    """P1: one occurrence opened at most one run."""
+    opened: dict[str, str | None] = {}
+    for entry in entries:
+        if entry.kind != "opened" or entry.occurrence is None:
+            continue
+        if entry.occurrence in opened:
+            text = f"{entry.occurrence} opened {opened[entry.occurrence]} and {entry.run}"
+            yield Finding(promise="P1", task=entry.task, run=entry.run, text=text)
+        opened[entry.occurrence] = entry.run
+
+
+def _seats(entries: Sequence[Entry]) -> Iterator[Finding]:
+    """P2: one seat held one live attempt at a time, and every claim had a higher fence than all before it."""
+    live: dict[object, str | None] = {}
+    highest = 0
+    for entry in entries:
+        seat = entry.details.get("seat")
+        if entry.kind == "claimed":
+            if seat in live:
+                text = f"claimed seat {seat} while {live[seat]} had it"
+                yield Finding(promise="P2", task=entry.task, run=entry.run, text=text)
+            fence = entry.details.get("fence")
+            if not isinstance(fence, int) or fence <= highest:
+                text = f"claimed with fence {fence} after fence {highest}"
+                yield Finding(promise="P2", task=entry.task, run=entry.run, text=text)
+            highest = max(highest, fence if isinstance(fence, int) else 0)
+            live[seat] = entry.run
+        elif entry.kind in {"ended", "returned"} or (entry.kind == "swept" and entry.details.get("next") == "retry"):
+            live = {taken: run for taken, run in live.items() if run != entry.run}
+
+
+def _told_right(run: Run, entries: Sequence[Entry]) -> Iterator[Finding]:
+    """P4: the row is what its entries tell, and each was written by the attempt that held it."""
+    folded = fold(entries)
+    for fault in folded.faults:
+        yield Finding(promise="P4", task=run.task, run=run.id, text=fault)
+    stands = Folded(
+        state=run.state,
+        outcome=run.outcome,
+        reason=run.reason,
+        attempt=run.attempt,
+        fence=run.fence,
+        seat=folded.seat,
+        holder=folded.holder if run.state != "held" else run.holder,
+    )
+    if replace(folded, faults=()) != stands:
+        differing = [
+            f"{name} is {getattr(stands, name)!r} and the ledger tells {getattr(folded, name)!r}"
+            for name in ("state", "outcome", "reason", "attempt", "fence", "holder")
+            if getattr(stands, name) != getattr(folded, name)
+        ]
+        yield Finding(promise="P4", task=run.task, run=run.id, text="; ".join(differing))
+
+
+def _fates(session: Session, task: Task, entries: Sequence[Entry]) -> Iterator[Finding]:
+    """P6: from its first day to its cursor, every occurrence of the task has exactly one fate."""
+    versions = session.tasks.versions(task.id)
+    if not versions:
+        yield Finding(promise="P6", task=task.id, run=None, text="no version of its definition is there")
+        return
+    fates = sorted(_told(entries), key=lambda fate: fate.first)
+    for index, version in enumerate(versions):
+        since = from_us(version.era_from_us)
+        until = from_us(versions[index + 1].era_from_us) if index + 1 < len(versions) else task.planned_until
+        read = parsed(version.definition)
+        if isinstance(read, Broken):
+            continue
+        try:
+            zone = zones.zone(read.zone)
+        except DulyError:
+            continue
+        mine = [fate for fate in fates if since < fate.first <= until]
+        for text in _gaps(read, zone, since, until, mine):
+            yield Finding(promise="P6", task=task.id, run=None, text=text)
+    if fates and fates[-1].last > task.planned_until:
+        text = f"{fates[-1].told} lies beyond the cursor {task.planned_until:%Y-%m-%dT%H:%M:%SZ}"
+        yield Finding(promise="P6", task=task.id, run=None, text=text)
+
+
+def _gaps(
+    definition: Definition, zone: ZoneInfo, since: datetime, until: datetime, fates: Sequence[Fate]
+) -> Iterator[str]:
+    triggers = definition.triggers
+    cursor = since
+    for fate in fates:
+        expected = next_after(triggers, zone, cursor) if triggers else None
+        if fate.first <= cursor:
+            yield f"{fate.told} overlaps another fate"
+            cursor = max(cursor, fate.last)
+            continue
+        if expected is None or expected < fate.first:
+            yield f"no fate for {_shown(expected)}, before {fate.told}"
+        elif expected > fate.first or not is_due_at(triggers, zone, fate.last):
+            yield f"{fate.told} is no occurrence of the task"
+        number = count(triggers, zone, fate.first - TICK, fate.last)
+        if number != fate.count:
+            yield f"{fate.told} counts {fate.count} and should count {number}"
+        cursor = fate.last
+    following = next_after(triggers, zone, cursor) if triggers else None
+    if following is not None and following <= until:
+        yield f"no fate for {_shown(following)}, which is not after the cursor"
+
+
+def _told(entries: Sequence[Entry]) -> Iterator[Fate]:
+    for entry in entries:
+        if entry.occurrence is None or not entry.occurrence.startswith("at:"):
+            continue
+        if entry.kind == "opened":
+            due = _instant(entry.occurrence)
+            yield Fate(first=due, last=due, count=1, told=f"{entry.occurrence} (opened)")
+        elif entry.kind in {"missed", "stretch"}:
+            first = _instant(entry.occurrence)
+            told = f"{entry.occurrence} ({entry.reason})"
+            yield Fate(first=first, last=entry.until_at or first, count=entry.count or 1, told=told)
+
+
+def _instant(key: str) -> datetime:
+    return datetime.fromisoformat(key.removeprefix("at:"))
+
+
+def _shown(instant: datetime | None) -> str:
+    return "nothing" if instant is None else instant.isoformat().replace("+00:00", "Z")
