@@ -193,7 +193,7 @@ def _item(kind: Kind, text: str, at: int, alone: bool, warnings: list[str]) -> I
         raise Invalid(f"the step in the {kind.name} field is 0", at=at + len(base) + 1, hint=f"{base}/1 or more")
     low, high = _range(kind, base, at)
     if slash and low == high and "-" not in base:
-        hint = f"{base}-{kind.names[kind.high - kind.low] if base in kind.names else kind.high}/{step}"
+        hint = f"{base}-{_top(kind, base)}/{step}"
         raise Invalid(f"`{text}` has a step without a range", at=at, hint=hint)
     if slash:
         _judge_step(kind, text, at, low, high, step, alone, warnings)
@@ -244,20 +244,36 @@ def _range(kind: Kind, base: str, at: int) -> tuple[int, int]:
     if kind is WEEKDAY and second == "sun" and low > 0:
         high = 7
     if high < low:
-        top = {WEEKDAY: "sun" if first in kind.names else "7"}.get(kind, str(kind.high))
-        bottom = kind.names[0] if second in kind.names else str(kind.low)
-        if kind is WEEKDAY:
-            bottom = "mon" if second in kind.names else "1"
-        head = first if first == top else f"{first}-{top}"
-        tail = second if second == bottom else f"{bottom}-{second}"
-        raise Invalid(f"the range `{base}` in the {kind.name} field runs backwards", at=at, hint=f"{head},{tail}")
+        raise Invalid(
+            f"the range `{base}` in the {kind.name} field runs backwards", at=at, hint=_unwound(kind, first, second)
+        )
     return low, high
+
+
+def _top(kind: Kind, like: str) -> str:
+    """Give the highest value of a field, written like another of its values."""
+    if kind is WEEKDAY:
+        return "sun" if like in kind.names else "7"
+    return kind.names[-1] if like in kind.names else str(kind.high)
+
+
+def _unwound(kind: Kind, first: str, last: str) -> str:
+    """Give two ranges for one that runs backwards."""
+    if kind is WEEKDAY and first == "7":
+        return f"0-{last}"
+    top, low = _top(kind, first), kind.low + (kind is WEEKDAY)
+    bottom = kind.names[low - kind.low] if last in kind.names else str(low)
+    head = first if first == top else f"{first}-{top}"
+    return f"{head},{last if last == bottom else f'{bottom}-{last}'}"
 
 
 def _number(kind: Kind, text: str, at: int, what: str = "") -> int:
     """Read a number in ASCII digits, or a name of the field; a number that is not a step keeps to the bounds."""
     if not what and text in kind.names:
         return kind.names.index(text) + kind.low
+    if not text:
+        hint = _allowed(kind, text) if not what else "a number from 1"
+        raise Invalid(f"{what or 'a value'} is missing in the {kind.name} field", at=at, hint=hint)
     if not (text.isascii() and text.isdigit()) or len(text) > MAX_DIGITS:
         raise Invalid(f"`{text}` is not {what or 'a value'} of the {kind.name} field", at=at, hint=_allowed(kind, text))
     value = int(text)

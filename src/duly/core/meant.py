@@ -31,12 +31,12 @@ def time_meant(text: str) -> str | None:
     return f"{hour:02}:{minute:02}" if hour < 24 and minute < 60 else None
 
 
-def moment_meant(text: str) -> str | None:
-    """Give the local time that a bare date or a bare time may mean, or None."""
+def moment_meant(text: str, tomorrow: str) -> str | None:
+    """Give the local time that a bare date, or a bare time on a coming date, may mean, or None."""
     if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII):
         return f"{text} 09:00"
     if read_time(text):
-        return f"2026-12-01 {text}"
+        return f"{tomorrow} {text}"
     return None
 
 
@@ -113,10 +113,10 @@ def _span(text: str) -> str | None:
     parts = re.findall(r"(\d{1,6})([a-z]+)", text, re.ASCII)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         return None
-    found = ""
+    sizes: dict[str, str] = {}
     for number, unit in parts:
         known = re.fullmatch(r"(w|d|h|m|s)(eeks?|ays?|ours?|rs?|in|ins|inutes?|ecs?|econds?)?", unit)
-        if known is None or int(number) == 0:
+        if known is None or int(number) == 0 or known[1] in sizes:
             return None
-        found += number + known[1]
-    return found
+        sizes[known[1]] = number + known[1]
+    return "".join(sizes[unit] for unit in "wdhms" if unit in sizes)

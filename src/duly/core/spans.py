@@ -13,11 +13,12 @@ PRINTED = ("d", "h", "m", "s")
 """Spans are printed in these; weeks are only read, so that `14d` stays `14d`."""
 MAX_SPAN = timedelta(days=3653)
 """Ten years."""
+TOO_LONG = "a span is at most ten years"
 MAX_TEXT = 100
 MAX_DIGITS = 10
 INSTANT = (
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?"
-    r"(?: ?([Zz])|([+-])(\d\d):(\d\d))"
+    r"(?:([Zz])|([+-])(\d\d):(\d\d))"
 )
 LOCAL = r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d{1,2}):(\d\d)(?::(\d\d))?"
 HOW_TO_SPAN = "a number and a unit (w, d, h, m, s), such as 90s, 15m or 2h30m"
@@ -43,9 +44,10 @@ def read_span(text: str, *, field: str = "span", zero: bool = False) -> timedelt
         seconds += int(digits) * UNITS[unit]
         smallest, place = UNITS[unit], place + 1
     if not text or (seconds == 0 and not zero):
-        raise Invalid("a span is longer than nothing", field=field, text=text, at=0, hint=HOW_TO_SPAN)
+        message = "a span is longer than nothing" if text else "a span is missing"
+        raise Invalid(message, field=field, text=text, at=0, hint=HOW_TO_SPAN)
     if seconds > MAX_SPAN.total_seconds():
-        raise Invalid("a span is at most ten years", field=field, text=text, at=0, hint="at most 3653d")
+        raise Invalid(TOO_LONG, field=field, text=text, at=0, hint="at most 3653d")
     return timedelta(seconds=seconds)
 
 
@@ -54,7 +56,7 @@ def _bad_span(text: str, field: str, at: int, digits: str) -> Invalid:
     if not digits:
         return Invalid(f"`{text}` is not a span", field=field, text=text, at=at, hint=HOW_TO_SPAN)
     if len(digits) > MAX_DIGITS:
-        return Invalid("a span is at most ten years", field=field, text=text, at=at, hint="at most 3653d")
+        return Invalid(TOO_LONG, field=field, text=text, at=at, hint="at most 3653d")
     if not rest:
         hint = f"{digits}s for seconds, {digits}m for minutes"
         return Invalid("a span needs a unit", field=field, text=text, at=at + len(digits), hint=hint)
@@ -63,7 +65,8 @@ def _bad_span(text: str, field: str, at: int, digits: str) -> Invalid:
         return Invalid("a span has no fractions", field=field, text=text, at=at + len(digits), hint=hint)
     known = _unit_of(rest)
     hint = f"{text[:at]}{digits}{known}" if known else HOW_TO_SPAN
-    return Invalid(f"`{rest}` is not a unit", field=field, text=text, at=at + len(digits), hint=hint)
+    place = len(text) - len(rest.lstrip())
+    return Invalid(f"`{rest.strip()}` is not a unit", field=field, text=text, at=place, hint=hint)
 
 
 def _unit_of(word: str) -> str | None:

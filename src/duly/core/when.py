@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 from duly.core.cron import read_line
 from duly.core.meant import guess, looks_like_zone, moment_meant, read_time, time_meant
 from duly.core.spans import (
+    TOO_LONG,
     exact_instant,
     local_reading,
     read_span,
@@ -29,13 +30,16 @@ MAX_TIMES = 100
 BLANKS = " \t\r\n"
 DAY_NAMES = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 FULL_NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+NUMBERED = {"0": "sun", **{str(number): name for number, name in enumerate(DAY_NAMES, 1)}}
+"""Days by the numbers of cron, for hints alone."""
 GROUPS = {"weekdays": (0, 1, 2, 3, 4), "weekends": (5, 6)}
+LAST_DAY = datetime(9999, 12, 30, tzinfo=UTC)
 DIGITS = "0123456789"
 CRON_LETTERS = DIGITS + "*?,-/"
 ZONE_PREFIXES = ("CRON_TZ=", "TZ=")
 SHOWN = 40
 """Characters of a wrong word that a message repeats."""
-EXAMPLES = "`daily 09:00`, `weekly mon-fri 09:00`, `every 15m`, `once 2026-12-01 09:00` or `cron 0 9 * * 1-5`"
+EXAMPLES = "`daily 09:00`, `weekly mon-fri 09:00`, `every 15m`, `once in 2h` or `cron 0 9 * * 1-5`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +148,8 @@ def _squeeze(text: str) -> tuple[str, list[int]]:
 def _read(text: str, now: datetime, zone: ZoneInfo, in_file: bool) -> Reading:
     word, _, rest = text.partition(" ")
     kind, at = word.lower(), len(word) + 1
+    if " ," in text:
+        raise Invalid("a blank stands before a comma", at=text.index(" ,"), hint=text.replace(" ,", ","))
     if kind == "cron":
         return _read_cron(rest, at)
     if kind == "daily":
@@ -180,7 +186,7 @@ def _read_cron(line: str, at: int) -> Reading:
         rest = " ".join(words[1:])
         zone = words[0].partition("=")[2]
         raise Invalid("a zone does not stand in a cron line", at=at, hint=f"`{rest}`, and --zone {zone}")
-    if len(words) > 5 and looks_like_zone(words[-1]):
+    if (len(words) > 5 or (len(words) > 1 and line.startswith("@"))) and looks_like_zone(words[-1]):
         rest = " ".join(words[:-1])
         raise Invalid(
             "a zone does not stand in a cron line",
@@ -198,6 +204,9 @@ def _read_weekly(rest: str, at: int) -> Reading:
     days_text, _, times_text = rest.partition(" ")
     if not days_text or (days_text[0] in DIGITS and ":" in days_text):
         raise Invalid("weekly needs days and times", at=at, hint=f"weekly mon {times_text or days_text or '09:00'}")
+    if days_text.endswith("-") or times_text.startswith("-"):
+        joined = rest.replace(" -", "-").replace("- ", "-")
+        raise Invalid("a range of days has no blanks", at=at, hint=f"weekly {joined}")
     weekdays = _read_days(days_text, at)
     times = _times_alone(times_text, at + len(days_text) + 1, f"weekly {days_text}")
     return Reading(trigger=Weekly(weekdays=weekdays, times=times))
@@ -212,6 +221,9 @@ def _read_days(text: str, at: int) -> tuple[int, ...]:
         elif not dash:
             days.add(_read_day(first, at))
         else:
+            if first in NUMBERED and last in NUMBERED:
+                hint = f"{NUMBERED[first]}-{NUMBERED[last]}"
+                raise Invalid("weekly has names for its days, not numbers", at=at, hint=hint)
             low, high = _read_day(first, at), _read_day(last, at + len(first) + 1)
             if high < low:
                 head = DAY_NAMES[low] if low == 6 else f"{DAY_NAMES[low]}-sun"
@@ -234,10 +246,7 @@ def _read_day(word: str, at: int) -> int:
     near = small[:3] if small[:3] in DAY_NAMES else None
     if small in ("weekday", "weekend"):
         near = small + "s"
-    elif small in ("1", "2", "3", "4", "5", "6", "7"):
-        near = DAY_NAMES[int(small) - 1]
-    elif small == "0":
-        near = "sun"
+    near = NUMBERED.get(small, near)
     raise Invalid(f"`{word[:SHOWN]}` is not a day", at=at, hint=near or "mon to sun, weekdays or weekends")
 
 
@@ -286,7 +295,7 @@ def _read_once(rest: str, at: int, now: datetime, in_file: bool) -> Once:
             return Once(at=now.replace(microsecond=0) + span)
         except OverflowError:
             raise Invalid("the instant is outside the calendar", at=at, hint="a nearer one") from None
-    found = _moment(rest, at, "once")
+    found = _moment(rest, at, "once", now)
     return Once(local=found) if found.tzinfo is None else Once(at=found)
 
 
@@ -302,14 +311,14 @@ def _read_every(rest: str, at: int, now: datetime, zone: ZoneInfo) -> Every:
     if not tail:
         return Every(span=span, anchor=now.replace(microsecond=0))
     at += len(span_text) + len(word) + 2
-    found = _moment(moment, at, f"every {span_text} from")
+    found = _moment(moment, at, f"every {span_text} from", now)
     try:
         return Every(span=span, anchor=resolve(found, zone) if found.tzinfo is None else found)
     except Invalid as error:
         raise _moved(error, at) from None
 
 
-def _moment(text: str, at: int, before: str) -> datetime:
+def _moment(text: str, at: int, before: str, now: datetime) -> datetime:
     """Read an instant (aware) or a local time (naive)."""
     try:
         found = exact_instant(text) or local_reading(text)
@@ -321,22 +330,21 @@ def _moment(text: str, at: int, before: str) -> datetime:
     time_text, _, zone = rest.partition(" ")
     if zone and looks_like_zone(zone) and read_time(time_text):
         where = at + len(text) - len(zone)
-        raise Invalid(
-            "a zone does not stand in a trigger", at=where, hint=f"`{before} {date} {time_text}`, and --zone {zone}"
-        )
-    meant = moment_meant(text) or "2026-12-01 09:00 or 2026-12-01T08:00:00Z"
-    message = (
-        f"`{text[:SHOWN]}` is neither a local time nor an instant" if text else "a local time or an instant is missing"
-    )
-    raise Invalid(message, at=at, hint=f"{before} {meant}")
+        exact = zone[0] in "Zz+-"
+        hint = f"{before} {date}T{time_text}{zone}" if exact else f"`{before} {date} {time_text}`, and --zone {zone}"
+        raise Invalid("a zone does not stand in a trigger", at=where, hint=hint)
+    tomorrow = f"{(min(now, LAST_DAY) + timedelta(days=1)).date()}"
+    meant = moment_meant(text, tomorrow) or f"{tomorrow} 09:00"
+    message = f"`{text[:SHOWN]}` is neither a local time nor an instant"
+    raise Invalid(message if text else "a local time or an instant is missing", at=at, hint=f"{before} {meant}")
 
 
 def _span(text: str, at: int, before: str) -> timedelta:
     try:
         return read_span(text)
     except Invalid as error:
-        hint = guess(f"{before} {text}") or error.hint
-        raise Invalid(error.message, at=at + (error.at or 0), hint=hint) from None
+        hint = guess(f"{before} {text}") if error.message != TOO_LONG else None
+        raise Invalid(error.message, at=at + (error.at or 0), hint=hint or error.hint) from None
 
 
 def _moved(error: Invalid, by: int) -> Invalid:
