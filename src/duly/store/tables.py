@@ -1,13 +1,10 @@
-"""The schema: instants are integer microseconds (`_us`), mappings are JSON texts, the same in both databases.
+"""The tables: instants are integer microseconds (`_us`), mappings are JSON texts, the same in both databases.
 
-Three facts here carry the safety, the rest is policy:
-
-1. `runs_occurrence`: one occurrence of a task opens one run;
-2. `runs_seat`: one seat of a task holds one live attempt (held or parked);
-3. `runs.version` and `runs.fence`: every write of a run names the version it read, every claim raises both.
+Three facts of the schema carry the safety, the rest is policy. Two of them are unique indexes (`indexes.py`); the
+third is `runs.version` with `runs.fence`: every write of a run names the version it read, every claim raises both.
 """
 
-from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, Table, Text, text
+from sqlalchemy import BigInteger, Column, Integer, MetaData, Table, Text
 
 metadata = MetaData()
 
@@ -56,21 +53,6 @@ tasks = Table(
     Column("last_run", Text),
     Column("trouble", Text),
 )
-Index(
-    "tasks_name",
-    tasks.c.project_key,
-    tasks.c.name_key,
-    unique=True,
-    sqlite_where=text("removed_us IS NULL"),
-    postgresql_where=text("removed_us IS NULL"),
-)
-# A task that is paused, disabled, done, broken or removed has no next start: it is not in this index.
-Index(
-    "tasks_due",
-    tasks.c.next_start_us,
-    sqlite_where=text("next_start_us IS NOT NULL"),
-    postgresql_where=text("next_start_us IS NOT NULL"),
-)
 
 definitions = Table(
     "definitions",
@@ -93,7 +75,6 @@ pauses = Table(
     Column("note", Text),
     Column("by", Text, nullable=False),
 )
-Index("pauses_target", pauses.c.scope, pauses.c.target, unique=True)
 
 runs = Table(
     "runs",
@@ -136,15 +117,6 @@ runs = Table(
     Column("log_bytes", BigInteger, nullable=False),
     Column("log_cut", BigInteger, nullable=False),
 )
-Index("runs_occurrence", runs.c.task, runs.c.occurrence, unique=True)
-LIVE = "state IN ('held', 'parked')"
-Index("runs_seat", runs.c.task, runs.c.seat, unique=True, sqlite_where=text(LIVE), postgresql_where=text(LIVE))
-HELD = "state = 'held'"
-Index("runs_held", runs.c.holder, sqlite_where=text(HELD), postgresql_where=text(HELD))
-WAITING = "state = 'waiting'"
-Index("runs_waiting", runs.c.due_us, runs.c.id, sqlite_where=text(WAITING), postgresql_where=text(WAITING))
-Index("runs_waiting_task", runs.c.task, runs.c.due_us, sqlite_where=text(WAITING), postgresql_where=text(WAITING))
-Index("runs_task", runs.c.task, runs.c.id)
 
 missed = Table(
     "missed",
@@ -164,9 +136,6 @@ missed = Table(
     Column("note", Text),
     Column("run", Text),
 )
-Index("missed_task", missed.c.task, missed.c.due_us)
-OPEN = "state = 'open'"
-Index("missed_open", missed.c.task, sqlite_where=text(OPEN), postgresql_where=text(OPEN))
 
 ledger = Table(
     "ledger",
@@ -186,8 +155,6 @@ ledger = Table(
     Column("details", Text),
     sqlite_autoincrement=True,
 )
-Index("ledger_task", ledger.c.task, ledger.c.seq)
-Index("ledger_run", ledger.c.run, ledger.c.seq)
 
 holders = Table(
     "holders",

@@ -1,0 +1,36 @@
+"""The indexes: declared once for both databases, on the tables of `tables.py`.
+
+Kept apart because declaring them loads both dialects, which no command but a migration needs.
+
+1. `runs_occurrence`: one occurrence of a task opens one run;
+2. `runs_seat`: one seat of a task holds one live attempt (held or parked).
+"""
+
+from typing import Any
+
+from sqlalchemy import Column, Index, text
+
+from duly.store.tables import ledger, missed, pauses, runs, tasks
+
+
+def _index(name: str, *columns: Column[Any], unique: bool = False, where: str | None = None) -> Index:
+    condition = None if where is None else text(where)
+    return Index(name, *columns, unique=unique, sqlite_where=condition, postgresql_where=condition)
+
+
+ALL = (
+    _index("runs_occurrence", runs.c.task, runs.c.occurrence, unique=True),
+    _index("runs_seat", runs.c.task, runs.c.seat, unique=True, where="state IN ('held', 'parked')"),
+    _index("runs_held", runs.c.holder, where="state = 'held'"),
+    _index("runs_waiting", runs.c.due_us, runs.c.id, where="state = 'waiting'"),
+    _index("runs_waiting_task", runs.c.task, runs.c.due_us, where="state = 'waiting'"),
+    _index("runs_task", runs.c.task, runs.c.id),
+    _index("tasks_name", tasks.c.project_key, tasks.c.name_key, unique=True, where="removed_us IS NULL"),
+    # A task that is paused, disabled, done, broken or removed has no next start: it is not in this index.
+    _index("tasks_due", tasks.c.next_start_us, where="next_start_us IS NOT NULL"),
+    _index("pauses_target", pauses.c.scope, pauses.c.target, unique=True),
+    _index("missed_task", missed.c.task, missed.c.due_us),
+    _index("missed_open", missed.c.task, where="state = 'open'"),
+    _index("ledger_task", ledger.c.task, ledger.c.seq),
+    _index("ledger_run", ledger.c.run, ledger.c.seq),
+)
