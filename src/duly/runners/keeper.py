@@ -288,7 +288,7 @@ class Keeper:
             "error": error,
             "log_bytes": self._log.total,
             "log_cut": cut,
-            "cut_at": output.HEAD_BYTES if cut else None,
+            "cut_at": min(output.HEAD_BYTES, self._log.stored) if cut else None,
             "log_error": self._log.error,
             "leftovers": self._leftovers,
             "survivors": self._survivors,

@@ -162,10 +162,10 @@ def continue_or_kill(stopped: KeeperStopped, *, within_s: float = CONTINUE_WITHI
 
 
 def wait_swept(folder: Path, *, within_s: float) -> bool:
-    """Wait so long for the nursery's word that nothing of a killed keeper's work is left."""
+    """Wait so long, while there is a nursery, for its word that nothing of a killed keeper's work is left."""
     until = clock.monotonic_s() + within_s
-    while not isinstance(look(folder), Swept | Ended):
-        if clock.monotonic_s() > until:
+    while not isinstance(seen := look(folder), Swept | Ended):
+        if clock.monotonic_s() > until or seen == KeeperGone(nursery_alive=False):
             return False
         clock.pause(LOOK_EVERY_S)
     return True
