@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache, partial
 from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
 
 from pydantic import (
     BaseModel,
@@ -213,9 +214,20 @@ def _triggers(given: object, zone: str, now: datetime) -> tuple[tuple[Trigger, .
     if not texts:
         # `"triggers": []` is a manual task.
         return (), ()
-    triggers = when.read_all(texts, now=now, zone=place)
-    warnings = [note for text in texts if triggers for note in when.read(text, now=now, zone=place).warnings]
-    return triggers, tuple(dict.fromkeys(warnings))
+    notes: list[str] = []
+    for at, text in enumerate(texts):
+        if len(texts) > 1 or text.strip().lower() != "manual":
+            notes += _trigger(text, at, place, now).warnings
+    return when.read_all(texts, now=now, zone=place), tuple(dict.fromkeys(notes))
+
+
+def _trigger(text: str, at: int, zone: ZoneInfo, now: datetime) -> when.Reading:
+    try:
+        return when.read(text, now=now, zone=zone)
+    except Invalid as bad:
+        raise Invalid(
+            bad.message, field=f"triggers[{at}]", text=bad.text, at=bad.at, hint=bad.hint, details=bad.details
+        ) from bad
 
 
 def _text_of(item: Any, at: int) -> str:

@@ -4,6 +4,7 @@ import heapq
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from duly import zones
@@ -13,10 +14,10 @@ from duly.core.task import Task
 from duly.core.triggers import Every, Once, Trigger, Triggers, is_due_at, is_interval_like, occurrences, wall_clock
 from duly.core.wallclock import law, whole_seconds
 from duly.operations import shapes
-from duly.operations.lookup import told
-from duly.store.store import Session
 
-SECOND = timedelta(seconds=1)
+if TYPE_CHECKING:
+    from duly.store.store import Session
+
 NEXT_MOST = 1000
 
 
@@ -100,6 +101,8 @@ def upcoming(task: Task, now: datetime) -> Iterator[datetime]:
 
 def next_of(tasks: Sequence[Task], *, now: datetime, most: int) -> list[dict[str, object]]:
     """Show the next instants of these tasks together, the earliest first, each with its task."""
+    from duly.operations.lookup import told
+
     streams = [_stream(task, at, now) for at, task in enumerate(tasks)]
     items = []
     for instant, _, task in islice(heapq.merge(*streams, key=lambda found: found[:2]), most):
@@ -115,7 +118,7 @@ def next_of(tasks: Sequence[Task], *, now: datetime, most: int) -> list[dict[str
     return items
 
 
-def coming(session: Session, most: int) -> list[Task]:
+def coming(session: "Session", most: int) -> list[Task]:
     """Give the tasks that can have a part in the next so many instants of the store."""
     return [task for task in session.tasks.next(most) if task.broken is None]
 

@@ -6,6 +6,7 @@ measured times are numbers of seconds.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from duly.core.definition_json import action_to_json, rule_to_json
 from duly.core.fields import RULES
@@ -13,7 +14,9 @@ from duly.core.run import Attempt, Missed, Run
 from duly.core.spans import write_instant
 from duly.core.task import Broken, Task, timeout_of
 from duly.core.trigger_json import to_json
-from duly.store.rows import HolderRow, Pause, Written
+
+if TYPE_CHECKING:
+    from duly.store.rows import HolderRow, Pause, Written
 
 PUBLIC_STATE: Mapping[str, str] = {"held": "running"}
 
@@ -26,7 +29,7 @@ def instant(at: datetime | None) -> str | None:
 def task(
     task: Task,
     *,
-    pauses: Sequence[Pause],
+    pauses: "Sequence[Pause]",
     last_run: Run | None,
     open_missed: int,
 ) -> dict[str, object]:
@@ -82,7 +85,7 @@ def rules(task: Task) -> dict[str, object]:
     return shown
 
 
-def pause(hold: Pause) -> dict[str, object]:
+def pause(hold: "Pause") -> dict[str, object]:
     """Show an operator's hold."""
     return {
         "scope": hold.scope,
@@ -201,7 +204,7 @@ def missed(one: Missed) -> dict[str, object]:
     }
 
 
-def entry(written: Written) -> dict[str, object]:
+def entry(written: "Written") -> dict[str, object]:
     """Show one line of the ledger."""
     told = written.entry
     return {
@@ -221,7 +224,7 @@ def entry(written: Written) -> dict[str, object]:
     }
 
 
-def holder(row: HolderRow, *, state: str, running: int) -> dict[str, object]:
+def holder(row: "HolderRow", *, state: str, running: int) -> dict[str, object]:
     """Show one life of one process that may hold leases."""
     return {
         "id": row.id,
