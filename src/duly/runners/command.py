@@ -23,6 +23,7 @@ SECRET = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 NAME = re.compile(r"[^=\0]+")
 ATTACH_TRIES = 5
 LOOK_EVERY_MS = 500
+ORDER_EVERY_MS = 1000
 
 
 class Command:
@@ -135,12 +136,15 @@ class Command:
             poll = select.poll()
             poll.register(ended, select.POLLIN)
             poll.register(bell, select.POLLIN)
-            while all(descriptor != ended for descriptor, _ in poll.poll()):
-                os.eventfd_read(bell)
+            again: int | None = None
+            while ended not in (ready := [descriptor for descriptor, _ in poll.poll(again)]):
+                if ready:
+                    os.eventfd_read(bell)
                 if self._wish == "detach":
                     return Detached()
                 if self._wish is not None:
                     self._order(assignment, self._wish)
+                    again = ORDER_EVERY_MS  # a keeper may be frozen after it was looked at
         finally:
             os.close(ended)
         return self._settle(assignment)
