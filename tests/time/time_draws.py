@@ -12,7 +12,7 @@ from duly import zones
 from duly.core.triggers import Cron, Daily, Every, Once, Trigger, Weekly
 
 DRAWS = settings(max_examples=100, deadline=None)
-MANY_DRAWS = settings(max_examples=300, deadline=None)
+MANY_DRAWS = settings(max_examples=200, deadline=None)
 FEW_DRAWS = settings(max_examples=30, deadline=None)
 
 # Zones and years that have broken schedulers: half hours, two hours, whole days, negative summer time, odd seconds.
