@@ -58,7 +58,7 @@ class Holder:
         self.store = store
         self._wish = wish
         self._tell = tell
-        self._registry = registry
+        self.registry = registry
         self._stop = threading.Event()
         self._next_sweep_s = 0.0
         self._version_looked_s = 0.0
@@ -70,16 +70,16 @@ class Holder:
         self._boot = store.clock.boot_id()
         self.holdings = Holdings()
         self._inbox = Inbox()
-        carrier = Carrier(store.clock, wish.figures.beat_us, self._inbox.deliver)
-        self._carriers = Carriers(carrier, wish.slots)
-        self._recovery = Recovery(store.clock, carrier, self._inbox.deliver, store, self.id)
-        self._sweeper = Sweeper(store, self.id, self._place, wish.figures, self.holdings, registry)
-        self._dispatcher = Dispatcher(self.id, self._boot, wish.figures.lease_us, registry.kinds)
+        self.carrier = Carrier(store.clock, wish.figures.beat_us, self._inbox.deliver)
+        self._carriers = Carriers(self.carrier, wish.slots)
+        self._recovery = Recovery(store.clock, self.carrier, self._inbox.deliver, store, self.id)
+        self.sweeper = Sweeper(store, self.id, self._place, wish.figures, self.holdings, registry)
+        self.dispatcher = Dispatcher(self.id, self._boot, wish.figures.lease_us, registry.kinds)
         self._planner = Planner(self.id)
         self.writer = Writer(
             store,
             planner=self._planner,
-            dispatcher=self._dispatcher,
+            dispatcher=self.dispatcher,
             settler=Settler(self.id, self._place, wish.figures.handover_us),
             holdings=self.holdings,
             carriers=self._carriers,
@@ -97,6 +97,11 @@ class Holder:
 
     def start(self) -> None:
         """Register, and start the heart and its guard."""
+        self.register()
+        self._beating.start()
+
+    def register(self) -> None:
+        """Enter this life into the store, and take back tasks that were put aside."""
         now, lease_us = self.store.clock.now(), self.store.clock.lease_us()
         row = HolderRow(
             id=self.id,
@@ -120,7 +125,6 @@ class Holder:
         with self.store.write() as session:
             session.holders.insert(row)
             self._planner.take_back(session)
-        self._beating.start()
 
     def stop(self) -> None:
         """Ask the loop to end; safe from a signal."""
@@ -143,6 +147,13 @@ class Holder:
     def step(self, *, again: bool = True) -> bool:
         """One round of the loop without its waiting: sweep, cancel, turn; says whether more may be found at once."""
         return self._round(again)
+
+    def die(self) -> None:
+        """Give everything back to the system without a word to the store, as a killed process does."""
+        self._presence.release()
+        self._carriers.close()
+        self._heart_store.close()
+        self.registry.close()
 
     def _round(self, again: bool) -> bool:
         try:
@@ -175,7 +186,7 @@ class Holder:
             self.writer.step_carefully()
             raise StoreAway(f"a turn failed: {type(error).__name__}: {error}") from error
         self.heart.claims += turn.claimed
-        self.heart.claims_lost = self._dispatcher.lost
+        self.heart.claims_lost = self.dispatcher.lost
         return turn.progress
 
     def _is_time(self) -> bool:
@@ -195,15 +206,16 @@ class Holder:
     def _sweep(self) -> None:
         with self._strays_lock:
             strays, self._strays = self._strays, []
-        taken = self._sweeper.strays(strays) if strays else []
+        taken = self.sweeper.strays(strays) if strays else []
         if machine.monotonic_s() >= self._next_sweep_s:
             self._next_sweep_s = machine.monotonic_s() + SWEEP_EVERY_S
-            taken += self._sweeper.step()
+            taken += self.sweeper.step()
         for one in taken:
             self._tell("taken over", {"run": one.holding.run.id})
-            self._carriers.adopt(lambda one=one: self._look_at(one))  # type: ignore[misc]
+            self._carriers.adopt(lambda one=one: self.look_at(one))  # type: ignore[misc]
 
-    def _look_at(self, taken: TakenOver) -> None:
+    def look_at(self, taken: TakenOver) -> None:
+        """Look at work that was taken over until that has succeeded; adoption stays until the work has ended."""
         while True:
             try:
                 self._recovery.step(taken)
@@ -292,7 +304,7 @@ class Holder:
         self._set_state("gone")
         self._presence.leave()
         self._heart_store.close()
-        self._registry.close()
+        self.registry.close()
 
     def _told_settled(self, settled: Settled) -> None:
         run = settled.run

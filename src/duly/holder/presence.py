@@ -31,6 +31,10 @@ class Presence:
         """End this life: the file goes, and with it the lock."""
         with contextlib.suppress(OSError):
             self.path.unlink()
+        self.release()
+
+    def release(self) -> None:
+        """Let go of the lock and leave its file, as a death does."""
         os.close(self._descriptor)
 
 

@@ -117,7 +117,7 @@ class Writer:
                     self._holdings.claiming(one.run.id for one in won)
                     ended += self._trim(session, {run.task for run in runs})
                 self.soonest = soonest(session)
-            holdings = [self._hold(one, sent_us) for one in won]
+            holdings = [self.hold(one, sent_us) for one in won]
         finally:
             self._holdings.claimed(holdings, [one.run.id for one in won])
         self._let_go(settled)
@@ -133,7 +133,8 @@ class Writer:
                 ended += trim_queue(session, task)
         return ended
 
-    def _hold(self, won: Won, sent_us: int) -> Holding:
+    def hold(self, won: Won, sent_us: int) -> Holding:
+        """Make the holding of a claim that was won; `sent_us` is the lease clock before its first byte."""
         factory = self._registry.factory(str(won.definition.action["kind"]))
         assert factory is not None, "only kinds known here are claimed"
         return hold(

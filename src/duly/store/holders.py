@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import Select, bindparam, insert, select, update
 
 from duly.clock import MICROSECOND, from_us, to_us
 from duly.core.run import Run
@@ -14,22 +14,29 @@ from duly.store.sql import Statement
 from duly.store.tables import holders
 
 COLUMNS = tuple(column.name for column in holders.columns)
-_all = select(*[holders.c[name] for name in COLUMNS])
-INSERT = Statement(insert(holders).values({c.name: bindparam(c.name, type_=c.type) for c in holders.columns}))
-BY_ID = Statement(_all.where(holders.c.id == bindparam("id")))
-LIVING = Statement(_all.where(holders.c.state != "gone").order_by(holders.c.id))
-LISTED = Statement(_all.order_by(holders.c.id.desc()).limit(bindparam("most")))
+
+
+def _all() -> Select[Any]:
+    return select(*[holders.c[name] for name in COLUMNS])
+
+
+INSERT = Statement(lambda: insert(holders).values({c.name: bindparam(c.name, type_=c.type) for c in holders.columns}))
+BY_ID = Statement(lambda: _all().where(holders.c.id == bindparam("id")))
+LIVING = Statement(lambda: _all().where(holders.c.state != "gone").order_by(holders.c.id))
+LISTED = Statement(lambda: _all().order_by(holders.c.id.desc()).limit(bindparam("most")))
 BEAT = Statement(
-    update(holders)
-    .where(holders.c.id == bindparam("of"), holders.c.state != "gone")
-    .values(
-        last_beat_us=bindparam("last_beat_us"),
-        beat_lease_us=bindparam("beat_lease_us"),
-        claims=bindparam("claims"),
-        claims_lost=bindparam("claims_lost"),
+    lambda: (
+        update(holders)
+        .where(holders.c.id == bindparam("of"), holders.c.state != "gone")
+        .values(
+            last_beat_us=bindparam("last_beat_us"),
+            beat_lease_us=bindparam("beat_lease_us"),
+            claims=bindparam("claims"),
+            claims_lost=bindparam("claims_lost"),
+        )
     )
 )
-SET_STATE = Statement(update(holders).where(holders.c.id == bindparam("of")).values(state=bindparam("state")))
+SET_STATE = Statement(lambda: update(holders).where(holders.c.id == bindparam("of")).values(state=bindparam("state")))
 
 
 class Holders:

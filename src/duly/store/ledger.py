@@ -13,34 +13,40 @@ from duly.store.tables import ledger
 
 INSERT = insert_batch(ledger, LEDGER_COLUMNS[1:])
 _columns = [ledger.c[name] for name in LEDGER_COLUMNS]
-OF_RUN = Statement(select(*_columns).where(ledger.c.run == bindparam("run")).order_by(ledger.c.seq))
+OF_RUN = Statement(lambda: select(*_columns).where(ledger.c.run == bindparam("run")).order_by(ledger.c.seq))
 OF_TASK = Statement(
-    select(*_columns)
-    .where(ledger.c.task == bindparam("task"), ledger.c.seq > bindparam("after"))
-    .order_by(ledger.c.seq)
-    .limit(bindparam("most"))
+    lambda: (
+        select(*_columns)
+        .where(ledger.c.task == bindparam("task"), ledger.c.seq > bindparam("after"))
+        .order_by(ledger.c.seq)
+        .limit(bindparam("most"))
+    )
 )
 AFTER = Statement(
-    select(*_columns)
-    .where(
-        ledger.c.seq > bindparam("after"),
-        or_(bindparam("task", type_=ledger.c.task.type).is_(None), ledger.c.task == bindparam("task")),
-        ledger.c.at_us >= bindparam("since_us"),
+    lambda: (
+        select(*_columns)
+        .where(
+            ledger.c.seq > bindparam("after"),
+            or_(bindparam("task", type_=ledger.c.task.type).is_(None), ledger.c.task == bindparam("task")),
+            ledger.c.at_us >= bindparam("since_us"),
+        )
+        .order_by(ledger.c.seq)
+        .limit(bindparam("most"))
     )
-    .order_by(ledger.c.seq)
-    .limit(bindparam("most"))
 )
 BEFORE = Statement(
-    select(*_columns)
-    .where(
-        ledger.c.seq < bindparam("before"),
-        or_(bindparam("task", type_=ledger.c.task.type).is_(None), ledger.c.task == bindparam("task")),
-        ledger.c.at_us >= bindparam("since_us"),
+    lambda: (
+        select(*_columns)
+        .where(
+            ledger.c.seq < bindparam("before"),
+            or_(bindparam("task", type_=ledger.c.task.type).is_(None), ledger.c.task == bindparam("task")),
+            ledger.c.at_us >= bindparam("since_us"),
+        )
+        .order_by(ledger.c.seq.desc())
+        .limit(bindparam("most"))
     )
-    .order_by(ledger.c.seq.desc())
-    .limit(bindparam("most"))
 )
-LAST = Statement(select(func.max(ledger.c.seq)))
+LAST = Statement(lambda: select(func.max(ledger.c.seq)))
 
 
 class Ledger:

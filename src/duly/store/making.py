@@ -7,7 +7,6 @@ imported only here, and only when a store is made or its revision differs.
 import contextlib
 import os
 import sqlite3
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +32,8 @@ class Found:
 
 def make(address: Address, environ: Mapping[str, str], *, again: bool = False) -> bool:
     """Make the store unless one stands there; `again`: also where a remembered one has vanished. True if made."""
+    import tempfile
+
     check_place(address)
     if address.path.exists():
         return False

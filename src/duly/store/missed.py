@@ -13,13 +13,15 @@ from duly.store.tables import missed
 
 INSERT = insert_batch(missed, MISSED_COLUMNS)
 LISTED = Statement(
-    select(*[missed.c[name] for name in MISSED_COLUMNS])
-    .where(or_(bindparam("task", type_=missed.c.task.type).is_(None), missed.c.task == bindparam("task")))
-    .order_by(missed.c.id.desc())
-    .limit(bindparam("most"))
+    lambda: (
+        select(*[missed.c[name] for name in MISSED_COLUMNS])
+        .where(or_(bindparam("task", type_=missed.c.task.type).is_(None), missed.c.task == bindparam("task")))
+        .order_by(missed.c.id.desc())
+        .limit(bindparam("most"))
+    )
 )
 OPEN = Statement(
-    select(missed.c.task, func.sum(missed.c.count)).where(missed.c.state == "open").group_by(missed.c.task)
+    lambda: select(missed.c.task, func.sum(missed.c.count)).where(missed.c.state == "open").group_by(missed.c.task)
 )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import bindparam, delete, func, insert, select
+from sqlalchemy import Select, bindparam, delete, func, insert, select
 
 from duly.clock import from_us, to_us
 from duly.store.engine import Line
@@ -13,12 +13,17 @@ from duly.store.sql import Statement
 from duly.store.tables import pauses
 
 COLUMNS = tuple(column.name for column in pauses.columns)
-_all = select(*[pauses.c[name] for name in COLUMNS])
-ALL = Statement(_all.order_by(pauses.c.since_us, pauses.c.id))
-OVER = Statement(_all.where(pauses.c.until_us <= bindparam("now_us")).order_by(pauses.c.until_us))
-SOONEST = Statement(select(func.min(pauses.c.until_us)))
-INSERT = Statement(insert(pauses).values({c.name: bindparam(c.name, type_=c.type) for c in pauses.columns}))
-DELETE = Statement(delete(pauses).where(pauses.c.id == bindparam("id")))
+
+
+def _all() -> Select[Any]:
+    return select(*[pauses.c[name] for name in COLUMNS])
+
+
+ALL = Statement(lambda: _all().order_by(pauses.c.since_us, pauses.c.id))
+OVER = Statement(lambda: _all().where(pauses.c.until_us <= bindparam("now_us")).order_by(pauses.c.until_us))
+SOONEST = Statement(lambda: select(func.min(pauses.c.until_us)))
+INSERT = Statement(lambda: insert(pauses).values({c.name: bindparam(c.name, type_=c.type) for c in pauses.columns}))
+DELETE = Statement(lambda: delete(pauses).where(pauses.c.id == bindparam("id")))
 
 
 class Pauses:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import bindparam, case, exists, func, literal, or_, select, update
-from sqlalchemy.sql.elements import CompilerElement
+from sqlalchemy import Exists, Select, bindparam, case, exists, func, literal, or_, select, update
+from sqlalchemy.sql.elements import ColumnElement, CompilerElement
 
 from duly.clock import to_us
 from duly.core.run import Run, Step
@@ -18,80 +18,118 @@ from duly.store.tables import runs, tasks
 
 BY_HAND = "manual"
 _columns = [runs.c[name] for name in RUN_COLUMNS]
-_all = select(*_columns)
+
+
+def _all() -> Select[Any]:
+    return select(*_columns)
+
+
 _other = runs.alias("other")
-_seat_taken = exists(
-    select(literal(1)).where(_other.c.task == runs.c.task, or_(_other.c.state == "held", _other.c.state == "parked"))
+
+
+def _seat_taken() -> Exists:
+    return exists(
+        select(literal(1)).where(
+            _other.c.task == runs.c.task, or_(_other.c.state == "held", _other.c.state == "parked")
+        )
+    )
+
+
+def _hand_first() -> ColumnElement[int]:
+    return case((runs.c.opened_by == BY_HAND, 0), else_=1)
+
+
+BY_ID = Statement(lambda: _all().where(runs.c.id == bindparam("id")))
+BY_OCCURRENCE = Statement(
+    lambda: _all().where(runs.c.task == bindparam("task"), runs.c.occurrence == bindparam("occurrence"))
 )
-_hand_first = case((runs.c.opened_by == BY_HAND, 0), else_=1)
-BY_ID = Statement(_all.where(runs.c.id == bindparam("id")))
-BY_OCCURRENCE = Statement(_all.where(runs.c.task == bindparam("task"), runs.c.occurrence == bindparam("occurrence")))
 IDS_LIKE = Statement(
-    select(runs.c.id).where(runs.c.id.like(bindparam("pattern"), escape="\\")).limit(bindparam("most"))
+    lambda: select(runs.c.id).where(runs.c.id.like(bindparam("pattern"), escape="\\")).limit(bindparam("most"))
 )
 INSERT = insert_batch(runs, RUN_COLUMNS)
 CLAIMABLE = Statement(
-    _all.where(
-        runs.c.state == "waiting",
-        runs.c.not_before_us <= bindparam("now_us"),
-        ~_seat_taken,
+    lambda: (
+        _all()
+        .where(
+            runs.c.state == "waiting",
+            runs.c.not_before_us <= bindparam("now_us"),
+            ~_seat_taken(),
+        )
+        .order_by(_hand_first(), runs.c.due_us, runs.c.id)
+        .limit(bindparam("most"))
     )
-    .order_by(_hand_first, runs.c.due_us, runs.c.id)
-    .limit(bindparam("most"))
 )
 BLOCKED = Statement(
-    select(*_columns, _other.c.id, _other.c.holder, _other.c.started_us)
-    .select_from(_other.join(runs, runs.c.task == _other.c.task).join(tasks, tasks.c.id == runs.c.task))
-    .where(
-        or_(_other.c.state == "held", _other.c.state == "parked"),
-        runs.c.state == "waiting",
-        runs.c.opened_by != BY_HAND,
-        tasks.c.overlap == "skip",
+    lambda: (
+        select(*_columns, _other.c.id, _other.c.holder, _other.c.started_us)
+        .select_from(_other.join(runs, runs.c.task == _other.c.task).join(tasks, tasks.c.id == runs.c.task))
+        .where(
+            or_(_other.c.state == "held", _other.c.state == "parked"),
+            runs.c.state == "waiting",
+            runs.c.opened_by != BY_HAND,
+            tasks.c.overlap == "skip",
+        )
+        .order_by(runs.c.due_us)
+        .limit(bindparam("most"))
     )
-    .order_by(runs.c.due_us)
-    .limit(bindparam("most"))
 )
 WAITING_OF = Statement(
-    _all.where(runs.c.task == bindparam("task"), runs.c.state == "waiting").order_by(runs.c.due_us, runs.c.id)
+    lambda: _all().where(runs.c.task == bindparam("task"), runs.c.state == "waiting").order_by(runs.c.due_us, runs.c.id)
 )
-LIVE_OF = Statement(_all.where(runs.c.task == bindparam("task"), or_(runs.c.state == "held", runs.c.state == "parked")))
+LIVE_OF = Statement(
+    lambda: _all().where(runs.c.task == bindparam("task"), or_(runs.c.state == "held", runs.c.state == "parked"))
+)
 NOT_BEFORE = Statement(
-    select(func.min(runs.c.not_before_us)).where(runs.c.state == "waiting", runs.c.not_before_us > bindparam("now_us"))
+    lambda: select(func.min(runs.c.not_before_us)).where(
+        runs.c.state == "waiting", runs.c.not_before_us > bindparam("now_us")
+    )
 )
 CANCEL_ASKED = Statement(
-    _all.where(runs.c.state == "held", runs.c.holder == bindparam("holder"), runs.c.cancel_asked_us.is_not(None))
+    lambda: _all().where(
+        runs.c.state == "held", runs.c.holder == bindparam("holder"), runs.c.cancel_asked_us.is_not(None)
+    )
 )
-HELD_BY = Statement(_all.where(runs.c.state == "held", runs.c.holder == bindparam("holder")))
+HELD_BY = Statement(lambda: _all().where(runs.c.state == "held", runs.c.holder == bindparam("holder")))
 HELD_BY_OTHERS = Statement(
-    _all.where(runs.c.state == "held", runs.c.holder != bindparam("holder"))
-    .order_by(runs.c.lease_end_us)
-    .limit(bindparam("most"))
+    lambda: (
+        _all()
+        .where(runs.c.state == "held", runs.c.holder != bindparam("holder"))
+        .order_by(runs.c.lease_end_us)
+        .limit(bindparam("most"))
+    )
 )
 COUNTS = Statement(
-    select(runs.c.state, func.count())
-    .where(or_(runs.c.state == "waiting", runs.c.state == "held", runs.c.state == "parked"))
-    .group_by(runs.c.state)
+    lambda: (
+        select(runs.c.state, func.count())
+        .where(or_(runs.c.state == "waiting", runs.c.state == "held", runs.c.state == "parked"))
+        .group_by(runs.c.state)
+    )
 )
 _text = runs.c.id.type
 LISTED = Statement(
-    _all.where(
-        runs.c.id < bindparam("before"),
-        or_(bindparam("task", type_=_text).is_(None), runs.c.task == bindparam("task")),
-        or_(bindparam("state", type_=_text).is_(None), runs.c.state == bindparam("state")),
-        or_(bindparam("outcome", type_=_text).is_(None), runs.c.outcome == bindparam("outcome")),
-        runs.c.opened_us >= bindparam("since_us"),
+    lambda: (
+        _all()
+        .where(
+            runs.c.id < bindparam("before"),
+            or_(bindparam("task", type_=_text).is_(None), runs.c.task == bindparam("task")),
+            or_(bindparam("state", type_=_text).is_(None), runs.c.state == bindparam("state")),
+            or_(bindparam("outcome", type_=_text).is_(None), runs.c.outcome == bindparam("outcome")),
+            runs.c.opened_us >= bindparam("since_us"),
+        )
+        .order_by(runs.c.id.desc())
+        .limit(bindparam("most"))
     )
-    .order_by(runs.c.id.desc())
-    .limit(bindparam("most"))
 )
 LIVE = Statement(
-    _all.where(or_(runs.c.state == "held", runs.c.state == "parked")).order_by(runs.c.id).limit(bindparam("most"))
+    lambda: (
+        _all().where(or_(runs.c.state == "held", runs.c.state == "parked")).order_by(runs.c.id).limit(bindparam("most"))
+    )
 )
 
 
 def _by_ids(size: int) -> CompilerElement:
     v = rows_of(size, {"id": str})
-    return _all.where(runs.c.id == v.c.id)
+    return _all().where(runs.c.id == v.c.id)
 
 
 BY_IDS = Batch(_by_ids, ("id",))

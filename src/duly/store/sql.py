@@ -37,10 +37,10 @@ class Compiled:
 
 
 class Statement:
-    """One statement; its parameters are the `bindparam`s it was written with."""
+    """One statement; its parameters are the `bindparam`s it was written with. Written and compiled at first use."""
 
-    def __init__(self, element: CompilerElement) -> None:
-        self.element = element
+    def __init__(self, write: Callable[[], CompilerElement]) -> None:
+        self.write = write
         self._compiled: dict[str, Compiled] = {}
         REGISTERED.append(self)
 
@@ -48,7 +48,7 @@ class Statement:
         """The statement's text for a dialect, compiled at first use."""
         found = self._compiled.get(dialect.name)
         if found is None:
-            found = self._compiled[dialect.name] = Compiled(self.element, dialect)
+            found = self._compiled[dialect.name] = Compiled(self.write(), dialect)
         return found
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import and_, bindparam, case, func, insert, or_, select, update
+from sqlalchemy import Select, and_, bindparam, case, func, insert, or_, select, update
 from sqlalchemy.sql.elements import CompilerElement
 
 from duly.clock import to_us
@@ -17,36 +17,56 @@ from duly.store.sql import Batch, Statement, rows_of
 from duly.store.tables import definitions, pauses, projects, tasks
 
 _columns = [tasks.c[name] for name in TASK_COLUMNS]
-_all = select(*_columns)
+
+
+def _all() -> Select[Any]:
+    return select(*_columns)
+
+
 _live = tasks.c.removed_us.is_(None)
-BY_ID = Statement(_all.where(tasks.c.id == bindparam("id")))
+BY_ID = Statement(lambda: _all().where(tasks.c.id == bindparam("id")))
 BY_NAME = Statement(
-    _all.where(tasks.c.project_key == bindparam("project_key"), tasks.c.name_key == bindparam("name_key"), _live)
+    lambda: _all().where(
+        tasks.c.project_key == bindparam("project_key"), tasks.c.name_key == bindparam("name_key"), _live
+    )
 )
-NAMED = Statement(_all.where(tasks.c.name_key == bindparam("name_key"), _live).order_by(tasks.c.project_key))
+NAMED = Statement(lambda: _all().where(tasks.c.name_key == bindparam("name_key"), _live).order_by(tasks.c.project_key))
 IDS_LIKE = Statement(
-    select(tasks.c.id).where(tasks.c.id.like(bindparam("pattern"), escape="\\")).limit(bindparam("most"))
+    lambda: select(tasks.c.id).where(tasks.c.id.like(bindparam("pattern"), escape="\\")).limit(bindparam("most"))
 )
 PAGE = Statement(
-    _all.where(
-        _live,
-        or_(
-            tasks.c.project_key > bindparam("after_project"),
-            and_(tasks.c.project_key == bindparam("after_project"), tasks.c.name_key > bindparam("after_name")),
-        ),
+    lambda: (
+        _all()
+        .where(
+            _live,
+            or_(
+                tasks.c.project_key > bindparam("after_project"),
+                and_(tasks.c.project_key == bindparam("after_project"), tasks.c.name_key > bindparam("after_name")),
+            ),
+        )
+        .order_by(tasks.c.project_key, tasks.c.name_key)
+        .limit(bindparam("most"))
     )
-    .order_by(tasks.c.project_key, tasks.c.name_key)
-    .limit(bindparam("most"))
 )
 DUE = Statement(
-    _all.where(tasks.c.next_start_us <= bindparam("now_us")).order_by(tasks.c.next_start_us).limit(bindparam("most"))
+    lambda: (
+        _all()
+        .where(tasks.c.next_start_us <= bindparam("now_us"))
+        .order_by(tasks.c.next_start_us)
+        .limit(bindparam("most"))
+    )
 )
-SOONEST = Statement(select(func.min(tasks.c.next_start_us)).where(tasks.c.next_start_us.is_not(None)))
+SOONEST = Statement(lambda: select(func.min(tasks.c.next_start_us)).where(tasks.c.next_start_us.is_not(None)))
 NEXT = Statement(
-    _all.where(tasks.c.next_start_us.is_not(None)).order_by(tasks.c.next_start_us, tasks.c.id).limit(bindparam("most"))
+    lambda: (
+        _all()
+        .where(tasks.c.next_start_us.is_not(None))
+        .order_by(tasks.c.next_start_us, tasks.c.id)
+        .limit(bindparam("most"))
+    )
 )
 IN_SCOPE = Statement(
-    _all.where(
+    lambda: _all().where(
         _live,
         or_(
             bindparam("scope", type_=pauses.c.scope.type) == "store",
@@ -56,50 +76,64 @@ IN_SCOPE = Statement(
     )
 )
 COUNTS = Statement(
-    select(func.count(), func.coalesce(func.sum(tasks.c.enabled), 0), func.min(tasks.c.next_due_us))
-    .select_from(tasks)
-    .where(_live)
+    lambda: (
+        select(func.count(), func.coalesce(func.sum(tasks.c.enabled), 0), func.min(tasks.c.next_due_us))
+        .select_from(tasks)
+        .where(_live)
+    )
 )
-FAILING = Statement(select(func.count()).select_from(tasks).where(_live, tasks.c.failures_in_a_row > 0))
-INSERT = Statement(insert(tasks).values({name: bindparam(name, type_=tasks.c[name].type) for name in TASK_COLUMNS}))
+FAILING = Statement(lambda: select(func.count()).select_from(tasks).where(_live, tasks.c.failures_in_a_row > 0))
+INSERT = Statement(
+    lambda: insert(tasks).values({name: bindparam(name, type_=tasks.c[name].type) for name in TASK_COLUMNS})
+)
 INSERT_DEFINITION = Statement(
-    insert(definitions).values({c.name: bindparam(c.name, type_=c.type) for c in definitions.columns})
+    lambda: insert(definitions).values({c.name: bindparam(c.name, type_=c.type) for c in definitions.columns})
 )
 DEFINITION = Statement(
-    select(definitions.c.definition).where(
+    lambda: select(definitions.c.definition).where(
         definitions.c.task == bindparam("task"), definitions.c.version == bindparam("version")
     )
 )
 DEFINITIONS = Statement(
-    select(definitions.c.version, definitions.c.from_us, definitions.c.era_from_us, definitions.c.definition)
-    .where(definitions.c.task == bindparam("task"))
-    .order_by(definitions.c.version)
-)
-SET_STATE = Statement(
-    update(tasks)
-    .where(tasks.c.id == bindparam("of"), tasks.c.version == bindparam("was_version"))
-    .values(
-        version=tasks.c.version + 1,
-        enabled=bindparam("enabled"),
-        removed_us=bindparam("removed_us"),
-        updated_us=bindparam("updated_us"),
-        planned_until_us=bindparam("planned_until_us"),
-        next_due_us=bindparam("next_due_us"),
-        next_start_us=bindparam("next_start_us"),
-        done=bindparam("done"),
+    lambda: (
+        select(definitions.c.version, definitions.c.from_us, definitions.c.era_from_us, definitions.c.definition)
+        .where(definitions.c.task == bindparam("task"))
+        .order_by(definitions.c.version)
     )
 )
-PROJECT = Statement(select(projects.c.name).where(projects.c.name_key == bindparam("key")))
-PROJECTS = Statement(select(projects.c.name).order_by(projects.c.name_key))
+SET_STATE = Statement(
+    lambda: (
+        update(tasks)
+        .where(tasks.c.id == bindparam("of"), tasks.c.version == bindparam("was_version"))
+        .values(
+            version=tasks.c.version + 1,
+            enabled=bindparam("enabled"),
+            removed_us=bindparam("removed_us"),
+            updated_us=bindparam("updated_us"),
+            planned_until_us=bindparam("planned_until_us"),
+            next_due_us=bindparam("next_due_us"),
+            next_start_us=bindparam("next_start_us"),
+            done=bindparam("done"),
+        )
+    )
+)
+PROJECT = Statement(lambda: select(projects.c.name).where(projects.c.name_key == bindparam("key")))
+PROJECTS = Statement(lambda: select(projects.c.name).order_by(projects.c.name_key))
 INSERT_PROJECT = Statement(
-    insert(projects).values(name_key=bindparam("name_key"), name=bindparam("name"), created_us=bindparam("created_us"))
+    lambda: insert(projects).values(
+        name_key=bindparam("name_key"), name=bindparam("name"), created_us=bindparam("created_us")
+    )
 )
 SET_TROUBLE = Statement(
-    update(tasks)
-    .where(tasks.c.id == bindparam("of"))
-    .values(trouble=bindparam("trouble"), next_due_us=bindparam("next_due_us"), next_start_us=bindparam("next_due_us"))
+    lambda: (
+        update(tasks)
+        .where(tasks.c.id == bindparam("of"))
+        .values(
+            trouble=bindparam("trouble"), next_due_us=bindparam("next_due_us"), next_start_us=bindparam("next_due_us")
+        )
+    )
 )
-TROUBLED = Statement(_all.where(_live, tasks.c.trouble.is_not(None)))
+TROUBLED = Statement(lambda: _all().where(_live, tasks.c.trouble.is_not(None)))
 _PLANNED: dict[str, type] = {
     "id": str,
     "was_definition_version": int,
