@@ -319,6 +319,7 @@ def test_three_hundred_short_commands_leave_no_descriptor_thread_file_or_zombie(
 
     one(0)
     assert nursery.pid is not None
+    until(lambda: nursery.pid is not None and children_of(nursery.pid) == [])
     before = held(os.getpid()), held(nursery.pid), threading.active_count()
     with ThreadPoolExecutor(8) as carriers:
         list(carriers.map(one, range(1, 301)))

@@ -405,13 +405,13 @@ def test_the_lock_is_held_by_the_work_and_by_nobody_of_the_holder(nursery: Nurse
 
 
 def test_the_nursery_and_its_keepers_load_nothing_of_the_house_but_each_other() -> None:
-    kin = {"ask", "keeper", "nursery", "output", "processes"}
+    kin = {"ask", "keeper", "nursery", "output", "processes", "starting"}
     here = Path(keeper.__file__).parent
     for name in kin:
         for node in ast.walk(ast.parse((here / f"{name}.py").read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("duly"):
-                assert node.module == "duly.runners"
-                assert {one.name for one in node.names} <= kin
+                assert node.module == "duly.runners.ask" or {one.name for one in node.names} <= kin
+                assert (node.module or "").startswith("duly.runners")
             elif isinstance(node, ast.Import):
                 assert {one.name.split(".")[0] for one in node.names} <= sys.stdlib_module_names
 
@@ -459,3 +459,43 @@ print(command.perform(assignment, {{}}).word)
     assert (done.stdout.strip(), done.stderr) == ("cancelled", "")
     assert isinstance(outcome, Outcome)
     assert outcome.word == "cancelled"
+
+
+def test_a_keeper_keeps_one_attempt_after_the_other_and_carries_nothing_over(nursery: Nursery, tmp_path: Path) -> None:
+    first = assign(tmp_path, "cd /; sleep 0.1 & exec sh -c 'trap \"\" HUP; echo one; kill -TERM $$'")
+    second = assign(tmp_path, "pwd; echo ${OWN-none}; ls -l /proc/self/fd | grep -c '^l'", fence=8)
+    assert perform(nursery, first).reason == "signal"
+    assert perform(nursery, second).word == "succeeded"
+    assert mark_of(first)["keeper"] == mark_of(second)["keeper"]
+    assert logs.tail(second.folder).decode().split() == [str(tmp_path), "none", "5"]
+
+
+def test_a_keeper_that_others_may_watch_takes_no_other_attempt(nursery: Nursery, tmp_path: Path) -> None:
+    assignment = assign(tmp_path, "echo $$ > pids; while ! test -e go; do sleep 0.02; done")
+    with performing(nursery, assignment) as (_, future):
+        until(lambda: numbers(tmp_path / "pids"))
+        number = keeper_of(assignment)
+        assert keeping.send_adopt(assignment.folder, holder=SECOND, fence=assignment.fence)
+        (tmp_path / "go").touch()
+        future.result(20)
+    until(lambda: not lives(number))
+
+
+def test_who_adopts_while_the_work_is_ending_sees_the_same_end(nursery: Nursery, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        for number in range(60):
+            assignment = assign(tmp_path, f"sleep 0.0{number % 10}", run=f"run_{number}")
+            first = pool.submit(perform, nursery, assignment)
+            other = pool.submit(perform, nursery, assign(tmp_path, "true", run=f"other_{number}"))
+            until(lambda at=assignment: mark_of(at))  # type: ignore[misc]
+            adopted = pool.submit(attached, nursery, by_another(assignment))
+            assert adopted.result(20) == first.result(20)
+            assert other.result(20).word == "succeeded"
+
+
+def test_a_killed_keeper_without_an_attempt_is_nobodys_loss(nursery: Nursery, tmp_path: Path) -> None:
+    first = assign(tmp_path, "true")
+    perform(nursery, first)
+    kill(keeper_of(first))
+    assert perform(nursery, assign(tmp_path, "true", fence=8)).word == "succeeded"
+    assert isinstance(keeping.look(first.folder), keeping.Ended)

@@ -1,13 +1,11 @@
-"""What a holder asks of a keeper: the ask itself, how it is handed over, and what may be wrong with it.
+"""What a holder asks of a keeper: the ask itself, how it is handed over, and the mark that answers it.
 
 Standard library only and nothing of ours but its siblings of the same kind: keepers load it by path.
 """
 
-import errno
 import marshal
 import os
 import select
-import signal
 import socket
 import struct
 from typing import NamedTuple
@@ -15,15 +13,12 @@ from typing import NamedTuple
 from duly.runners import processes
 
 READ_BYTES = 256 * 1024
-ARGUMENT_BYTES = 131_072  # Linux takes no single argument or variable larger than this, its NUL included
-SIGNALS = tuple(int(one) for one in signal.valid_signals() if one not in (signal.SIGKILL, signal.SIGSTOP))
 LENGTH = struct.Struct("!I")
 FORBIDDEN = b"forbidden"
+MESSAGE_BYTES = 8192
+DESCRIPTOR = struct.Struct("i")
+EXTRA_BYTES = socket.CMSG_SPACE(8 * DESCRIPTOR.size)  # the channel, the lock, perhaps the work's stdin and stdout
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
-
-
-class NoDirectory(OSError):
-    """The working directory is missing, is none, or is closed to us."""
 
 
 class Ask(NamedTuple):
@@ -62,6 +57,16 @@ def sent(ask: Ask) -> bytes:
     """Give the ask as it is handed over; both ends are of one Python and one Duly."""
     body = marshal.dumps(tuple(ask))
     return LENGTH.pack(len(body)) + body
+
+
+def take(line: socket.socket, flags: int = 0) -> tuple[bytes, list[int]]:
+    """Take one attempt's folder and descriptors from whoever hands them on; b"" if that end was closed."""
+    try:
+        # Never inheritable, not even for an instant.
+        message, extra, _, _ = line.recvmsg(MESSAGE_BYTES, EXTRA_BYTES, socket.MSG_CMSG_CLOEXEC | flags)
+    except ConnectionError:
+        return b"", []
+    return message, [number for _, _, data in extra for (number,) in DESCRIPTOR.iter_unpack(data)]
 
 
 def receive(channel: socket.socket) -> Ask | None:
@@ -115,34 +120,3 @@ def identity(value: object) -> tuple[int, int]:
     assert isinstance(value, list | tuple)
     assert len(value) == 2
     return int(value[0]), int(value[1])
-
-
-def check(ask: Ask) -> None:
-    """Say in words what the kernel would say with an error number."""
-    sizes = [len(os.fsencode(text)) + 1 for text in ask.argv]
-    sizes += [len(os.fsencode(name)) + len(os.fsencode(value)) + 2 for name, value in ask.env.items()]
-    for size in sizes:
-        if size > ARGUMENT_BYTES:
-            raise OSError(errno.E2BIG, f"one argument or variable of {size} bytes; the most is {ARGUMENT_BYTES}")
-
-
-def why(error: OSError | ValueError, ask: Ask) -> tuple[str, str]:
-    """Give the reason of the closed set and a sentence for a work that did not start."""
-    program, folder = ask.argv[0], ask.cwd
-    if isinstance(error, NoDirectory):
-        return "no_directory", f"the working directory {folder} cannot be entered: {error.strerror}"
-    number = error.errno if isinstance(error, OSError) else None
-    if number == errno.ENOENT and "/" in program and os.access(program, os.F_OK):
-        return "not_found", f"{program} is there, but the interpreter that its first line names is not"
-    if number in (errno.ENOENT, errno.ENOTDIR):
-        return "not_found", f"the program {program} was not found"
-    if number in (errno.EACCES, errno.EPERM):
-        return "not_executable", f"{program} cannot be executed: {os.strerror(number)}"
-    if number == errno.ENOEXEC:
-        return "not_executable", f"{program} cannot be executed: it is no program and has no #! line"
-    if number == errno.E2BIG:
-        return "preflight", (
-            f"the command line is too long ({error.args[1]}); give the text by a file, or as the run's input,"
-            " which the command reads from $DULY_INPUT_FILE"
-        )
-    return "preflight", f"the work could not be started: {error}"

@@ -12,8 +12,9 @@ from typing import assert_never
 from duly.core.reasons import Refusal
 from duly.ports import Assignment, Detached, How, Outcome, OutcomeWord
 from duly.runners import keeping, logs, nurseries
-from duly.runners.ask import ARGUMENT_BYTES, Ask
+from duly.runners.ask import Ask
 from duly.runners.nurseries import Nursery
+from duly.runners.starting import ARGUMENT_BYTES
 
 GRACE = timedelta(seconds=10)
 SWEPT_WITHIN_S = 5.0
@@ -101,7 +102,10 @@ class Command:
         started = self._nursery.start(assignment.folder, ask)
         match started:
             case nurseries.Started():
-                return self._watch(assignment, started.pid, started.ticks)
+                if started.channel is None:
+                    return self._attach(assignment)
+                with started.channel:
+                    return self._watch(assignment, started.channel.fileno())
             case nurseries.Forbidden():
                 return _not_begun("fence_lost", "the attempt was taken away before it began", word="abandoned")
             case nurseries.NotStarted():
@@ -115,9 +119,17 @@ class Command:
             if isinstance(seen, keeping.KeeperStopped):
                 keeping.continue_or_kill(seen)
             elif isinstance(seen, keeping.KeeperAlive):
-                if seen.holder != assignment.holder:
+                ended = nurseries.watch(seen.pid, seen.ticks)
+                if ended is None:
+                    continue
+                try:
+                    # A keeper that has this order takes no other attempt afterwards, so that its end is the work's;
+                    # one that was through before the order came has left its exit file.
                     keeping.send_adopt(assignment.folder, holder=assignment.holder, fence=assignment.fence)
-                return self._watch(assignment, seen.pid, seen.ticks)
+                    if isinstance(keeping.look(assignment.folder), keeping.KeeperAlive | keeping.KeeperStopped):
+                        return self._watch(assignment, ended)
+                finally:
+                    os.close(ended)
             elif isinstance(seen, keeping.Elsewhere) and seen.lock_held:
                 return self._watch_unseen(assignment)
             elif not isinstance(seen, keeping.NeverStarted):
@@ -126,27 +138,22 @@ class Command:
                 return _not_begun("returned", "it had not begun", word="abandoned")
         return self._settle(assignment)
 
-    def _watch(self, assignment: Assignment, pid: int, ticks: int) -> Outcome | Detached:
-        """Wait for the keeper's end, passing on what is wished meanwhile."""
-        ended = nurseries.watch(pid, ticks)
+    def _watch(self, assignment: Assignment, ended: int) -> Outcome | Detached:
+        """Wait until the descriptor says that the keeper is through, passing on what is wished meanwhile."""
         bell = self._bell
-        if ended is None or bell is None:
-            return self._settle(assignment)
-        try:
-            poll = select.poll()
-            poll.register(ended, select.POLLIN)
-            poll.register(bell, select.POLLIN)
-            again: int | None = None
-            while ended not in (ready := [descriptor for descriptor, _ in poll.poll(again)]):
-                if ready:
-                    os.eventfd_read(bell)
-                if self._wish == "detach":
-                    return Detached()
-                if self._wish is not None:
-                    self._order(assignment, self._wish)
-                    again = ORDER_EVERY_MS  # a keeper may be frozen after it was looked at
-        finally:
-            os.close(ended)
+        assert bell is not None
+        poll = select.poll()
+        poll.register(ended, select.POLLIN)
+        poll.register(bell, select.POLLIN)
+        again: int | None = None
+        while ended not in (ready := [descriptor for descriptor, _ in poll.poll(again)]):
+            if ready:
+                os.eventfd_read(bell)
+            if self._wish == "detach":
+                return Detached()
+            if self._wish is not None:
+                self._order(assignment, self._wish)
+                again = ORDER_EVERY_MS  # a keeper may be frozen after it was looked at
         return self._settle(assignment)
 
     def _watch_unseen(self, assignment: Assignment) -> Outcome | Detached:
@@ -176,6 +183,10 @@ class Command:
         """Read how it ended; for a keeper that was killed, see that nothing of its work is left."""
         folder = assignment.folder
         seen = keeping.look(folder)
+        if isinstance(seen, keeping.KeeperAlive | keeping.KeeperStopped):
+            # Without an exit file it can only be dying: what it holds is closed an instant before it is dead.
+            nurseries.wait_end(seen.pid, seen.ticks, within_s=SWEPT_WITHIN_S)
+            seen = keeping.look(folder)
         if isinstance(seen, keeping.KeeperGone) and seen.nursery_alive:
             keeping.wait_swept(folder, within_s=SWEPT_WITHIN_S)
             seen = keeping.look(folder)

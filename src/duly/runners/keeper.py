@@ -12,10 +12,11 @@ import select
 import signal
 import socket
 import time
+import traceback
 from collections.abc import Sequence
 
 from duly.runners import ask as asking
-from duly.runners import output, processes
+from duly.runners import output, processes, starting
 
 LEFTOVERS_AFTER_S = 2.0  # what a finished command leaves running has so long to end by itself
 AGAIN_AFTER_S = 0.02  # the first look after a KILL; each next look waits twice as long
@@ -25,30 +26,64 @@ STRAYS_WITHIN_S = 5.0  # what is no descendant of ours and outlives its KILL for
 EXIT_WITHIN_S = 600.0  # a full disk has so long to take the exit file
 READ_BYTES = 256 * 1024
 DRAIN_BYTES = 4 * 1024 * 1024  # more than a pipe holds, so that a stranger who writes on cannot keep us
+ATTEMPTS = 100  # so many a keeper keeps at most, one after the other
+DONE = b"+"
 NAMED = 20  # of leftovers and survivors so many are named
 POLL_MS = 2**31 - 1
 RUNNING, LEFT, ENDING, KILLING = "running", "left", "ending", "killing"
 
 
-def main(channel: socket.socket, folder: str, lock: int, more: Sequence[int], origin: asking.Origin) -> None:
-    """Keep one attempt from the ask on the channel to its exit file; the caller ends the process afterwards."""
+def main(line: socket.socket, message: bytes, descriptors: list[int], origin: asking.Origin) -> None:
+    """Keep one attempt after the other, as the nursery hands them on; the caller ends the process afterwards.
+
+    A fork and what it copies cost more than all the rest of a short command. Only a keeper that nobody but its
+    holder can be watching, and of whose last attempt nothing is left, takes another.
+    """
     os.setsid()
-    ask = asking.receive(channel)
-    if ask is None:
-        return
     wake_in, wake_out = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(wake_out, warn_on_full_buffer=False)
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    keeper = Keeper(ask, descriptor, lock, wake_in, asking.mark(ask, origin))
-    if asking.hung_up(channel):
-        return
-    begun = processes.create_whole(descriptor, "begun", keeper.mark)
-    if begun is None:
-        asking.answer(channel, asking.FORBIDDEN)
-        return
-    asking.answer(channel, b"%d %d" % asking.identity(keeper.mark["keeper"]))
-    channel.close()
-    keeper.keep(begun, list(more))
+    for _ in range(ATTEMPTS):
+        folder = os.fsdecode(message)
+        try:
+            again = _attempt(folder, descriptors, wake_in, origin)
+        except BaseException:
+            _tell(folder)
+            raise
+        if not again:
+            return
+        try:
+            line.send(DONE)
+        except OSError:
+            return
+        message, descriptors = asking.take(line)
+        if not message:
+            return
+
+
+def _attempt(name: str, descriptors: list[int], wake: int, origin: asking.Origin) -> bool:
+    """Keep one attempt from the ask on its channel to its exit file; say whether another may follow."""
+    held = [os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), descriptors[1]]
+    folder, lock = held
+    with socket.socket(fileno=descriptors[0]) as channel:
+        try:
+            ask = asking.receive(channel)
+            if ask is None:
+                return False
+            keeper = Keeper(ask, folder, lock, wake, asking.mark(ask, origin))
+            if asking.hung_up(channel):
+                return False
+            begun = processes.create_whole(folder, "begun", keeper.mark)
+            if begun is None:
+                asking.answer(channel, asking.FORBIDDEN)
+                return False
+            held.append(begun)
+            asking.answer(channel, b"%d %d" % asking.identity(keeper.mark["keeper"]))
+            alone = keeper.keep(begun, descriptors[2:])
+            # Who adopts writes the order first and looks for the exit then; we do it the other way round.
+            return alone and not asking.hung_up(channel) and processes.read_whole(folder, "adopt") is None
+        finally:
+            for descriptor in held:
+                os.close(descriptor)
 
 
 class Keeper:
@@ -79,8 +114,8 @@ class Keeper:
         self._survivors: list[str] = []
         self._began_us = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
 
-    def keep(self, begun: int, more: list[int]) -> None:
-        """Start the work, stay beside it until nothing of it lives, and write how it ended."""
+    def keep(self, begun: int, more: list[int]) -> bool:
+        """Start the work, stay beside it until nothing of it lives, write how it ended; False if something lives."""
         self._begun = begun
         self._start(more)
         if self._start_error is None:
@@ -95,6 +130,10 @@ class Keeper:
                 self._step()
             self._drain(DRAIN_BYTES)
         self._finish()
+        if self._pipe is not None:
+            os.close(self._pipe)  # a stranger holds the other end
+        os.chdir("/")
+        return not self._survivors
 
     def _start(self, more: list[int]) -> None:
         ask = self._ask
@@ -104,11 +143,12 @@ class Keeper:
         stdout = more.pop(0) if ask.stdout else write_end
         os.set_inheritable(self._lock, True)  # of all that we hold, the work gets the lock and these three
         try:
-            asking.check(ask)
-            _enter(ask.cwd)
-            self._leader = _spawn(ask.argv, ask.env, (stdin, stdout, write_end))
+            starting.check(ask)
+            starting.enter(ask.cwd)
+            self._leader = starting.spawn(ask.argv, ask.env, (stdin, stdout, write_end))
         except (OSError, ValueError) as error:
-            self._start_error = asking.why(error, ask)
+            self._start_error = starting.why(error, ask)
+            os.close(read_end)
             return
         finally:
             os.set_inheritable(self._lock, False)
@@ -308,35 +348,11 @@ class Keeper:
         self._log.clear()
 
 
-def _enter(folder: str) -> None:
-    try:
-        os.chdir(folder)
-    except OSError as error:
-        raise asking.NoDirectory(error.errno, error.strerror, folder) from error
-
-
-def _spawn(argv: list[str], env: dict[str, str], streams: tuple[int, int, int]) -> int:
-    """Start the program, found by the work's own PATH, in a group of its own with every signal as it is by default."""
-    actions = [(os.POSIX_SPAWN_DUP2, descriptor, number) for number, descriptor in enumerate(streams)]
-    failed: OSError | None = None
-    for path in _candidates(argv[0], env):
-        try:
-            return os.posix_spawn(
-                path, argv, env, file_actions=actions, setpgroup=0, setsigmask=(), setsigdef=asking.SIGNALS
-            )
-        except (FileNotFoundError, NotADirectoryError) as error:
-            failed = failed or error
-        except PermissionError as error:
-            # Like a shell, look further, and say in the end that there was one that may not be executed.
-            failed = error if not isinstance(failed, PermissionError) else failed
-    assert failed is not None
-    raise failed
-
-
-def _candidates(program: str, env: dict[str, str]) -> list[str]:
-    if "/" in program:
-        return [program]
-    return [f"{folder or '.'}/{program}" for folder in env.get("PATH", os.defpath).split(":")]
+def _tell(folder: str) -> None:
+    """Leave what broke us in the attempt's folder; the nursery ends our tree as if we had been killed."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(f"{folder}/fault", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        os.write(descriptor, traceback.format_exc().encode())
 
 
 def _decode(status: int) -> tuple[int | None, int | None]:

@@ -101,9 +101,9 @@ def look(folder: Path) -> Look:
         mark = _mark(descriptor)
         if mark is None or mark.get("forbidden"):
             return NeverStarted(forbidden=mark is not None)
+        swept = processes.read_whole(descriptor, "swept") or {}
         if not mark:
             # Killed between the mark and its first word, before anything was executed.
-            swept = processes.read_whole(descriptor, "swept") is not None
             return Swept() if swept else KeeperGone(nursery_alive=True)
         if mark["boot"] != clock.boot_id():
             return Rebooted()
@@ -111,15 +111,15 @@ def look(folder: Path) -> Look:
             return Elsewhere(lock_held=lock_held(folder), holder=str(mark["holder"]))
         pid, ticks = identity(mark["keeper"])
         keeper = processes.living(pid, ticks)
+        # Read again, since a keeper that has written it may be gone by now, or keep another attempt.
+        ended = processes.read_whole(descriptor, "exit")
+        if ended is not None:
+            return Ended(exit=ended)
         if keeper is not None and keeper.state in processes.STOPPED:
             return KeeperStopped(pid=pid, ticks=ticks)
         if keeper is not None:
             return KeeperAlive(pid=pid, ticks=ticks, holder=str(mark["holder"]))
-        # It may have ended since the first reading.
-        ended = processes.read_whole(descriptor, "exit")
-        if ended is not None:
-            return Ended(exit=ended)
-        if processes.read_whole(descriptor, "swept") is not None:
+        if swept.get("keeper") == pid:
             return Swept()
         return KeeperGone(nursery_alive=processes.living(*identity(mark["nursery"])) is not None)
 

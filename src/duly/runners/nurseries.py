@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import select
 import signal
 import socket
 import sys
@@ -30,10 +31,14 @@ BIND_NOW = {"LD_BIND_NOW": "1"}  # else every keeper looks up again, for itself,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """A keeper has put its mark down and starts the work."""
+    """A keeper has put its mark down and starts the work; the channel is closed from its end when all is over.
+
+    Until then the holder keeps the channel open: a keeper takes it for a sign that nobody else watches.
+    """
 
     pid: int
     ticks: int
+    channel: socket.socket | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,26 +66,29 @@ class Nursery:
     def start(self, folder: Path, ask: Ask, descriptors: Sequence[int] = ()) -> Started | Forbidden | NotStarted:
         """Start what is asked in this attempt's folder; `descriptors` are the stdin and stdout that `ask` announces."""
         why = "the nursery ended before it answered"
-        for _ in range(START_TRIES):
+        for tried in range(START_TRIES):
+            answer: Started | Forbidden | None = None
             ours, theirs = socket.socketpair()
-            with ours:
-                ours.settimeout(ANSWER_WITHIN_S)
+            ours.settimeout(ANSWER_WITHIN_S)
+            try:
                 with theirs, _locked(folder) as lock:
-                    if lock is None:
+                    if lock is None and not tried:
                         return Forbidden()
-                    try:
-                        self._send(folder, [theirs.fileno(), lock, *descriptors])
-                    except OSError as error:
-                        return NotStarted(why=f"the nursery cannot be started: {error}")
+                    if lock is None:
+                        break  # what did not answer us has it still
+                    self._send(folder, [theirs.fileno(), lock, *descriptors])
                 # Our own copy of the lock is closed: held now means that something of the attempt lives.
                 answer = _converse(ours, ask)
+            except OSError as error:
+                return NotStarted(why=f"the nursery cannot be started: {error}")
+            finally:
+                if not isinstance(answer, Started):
+                    ours.close()
             if answer is not None:
                 return answer
             seen = keeping.look(folder)
-            if isinstance(seen, keeping.KeeperAlive | keeping.KeeperStopped):
-                return Started(pid=seen.pid, ticks=seen.ticks)
             if not isinstance(seen, keeping.NeverStarted):
-                return Started(pid=0, ticks=0)  # it began and is gone already: the folder says how
+                return _begun(seen)
             with contextlib.suppress(OSError):
                 why = (folder / "fault").read_text().strip().splitlines()[-1]
         try:
@@ -88,7 +96,7 @@ class Nursery:
         except OSError as error:
             # No mark can be made, by us or by a keeper, and no keeper is left that might still try.
             return NotStarted(why=f"{why}; {error}")
-        return NotStarted(why=why) if forbidden else Started(pid=0, ticks=0)
+        return NotStarted(why=why) if forbidden else _begun(keeping.look(folder))
 
     @property
     def pid(self) -> int | None:
@@ -202,7 +210,14 @@ def _converse(channel: socket.socket, ask: Ask) -> Started | Forbidden | None:
     if data.strip() == asking.FORBIDDEN:
         return Forbidden()
     pid, ticks = data.split()
-    return Started(pid=int(pid), ticks=int(ticks))
+    return Started(pid=int(pid), ticks=int(ticks), channel=channel)
+
+
+def _begun(seen: keeping.Look) -> Started:
+    """Give what has begun though nobody answered us; if it is gone already, the folder says how."""
+    if isinstance(seen, keeping.KeeperAlive | keeping.KeeperStopped):
+        return Started(pid=seen.pid, ticks=seen.ticks, channel=None)
+    return Started(pid=0, ticks=0, channel=None)
 
 
 def this_process() -> tuple[int, int]:
@@ -222,3 +237,15 @@ def watch(pid: int, ticks: int) -> int | None:
         os.close(descriptor)
         return None
     return descriptor
+
+
+def wait_end(pid: int, ticks: int, *, within_s: float) -> None:
+    """Wait so long for the end of this very process."""
+    descriptor = watch(pid, ticks)
+    if descriptor is not None:
+        try:
+            poll = select.poll()
+            poll.register(descriptor, select.POLLIN)
+            poll.poll(int(within_s * 1000))
+        finally:
+            os.close(descriptor)

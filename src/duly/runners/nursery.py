@@ -7,24 +7,21 @@ siblings of the same kind. It outlives its holder until its last keeper has ende
 import contextlib
 import ctypes
 import gc
+import math
 import os
 import select
 import signal
 import socket
-import struct
 import sys
 import time
-import traceback
-from types import ModuleType, TracebackType
+from types import ModuleType
 
 CONTROL = 3
 PR_SET_NAME = 15
 PR_SET_CHILD_SUBREAPER = 36
 LIBC = ctypes.CDLL(None, use_errno=True)
-MESSAGE_BYTES = 8192
-DESCRIPTOR = struct.Struct("i")
-EXTRA_BYTES = socket.CMSG_SPACE(8 * DESCRIPTOR.size)  # the channel, the lock, perhaps the work's stdin and stdout
-RECEIVED = socket.MSG_CMSG_CLOEXEC | socket.MSG_DONTWAIT  # never inheritable, not even for an instant
+WAKE_BYTES = 4096
+IDLE_FOR_S = 2.0  # a keeper without an attempt is let go after so long
 ORPHAN_GRACE_S = 0.5  # the work of a killed keeper has so long after TERM: who waits for it waits one second
 AGAIN_AFTER_S = 0.02
 AGAIN_UP_TO_S = 1.0
@@ -46,6 +43,17 @@ if __name__ == "__main__":
 from duly.runners import ask, keeper, processes  # noqa: E402 (only now can they be found)
 
 
+class Kept:
+    """One keeper as its nursery knows it: the line to it, and the folder of the attempt that it keeps now, if any."""
+
+    __slots__ = ("folder", "line", "since")
+
+    def __init__(self, line: socket.socket, folder: str) -> None:
+        self.line = line
+        self.folder: str | None = folder
+        self.since = 0.0
+
+
 class Nursery:
     """Forks, reaps and sweeps, one thing at a time, and never waits for any of its keepers."""
 
@@ -53,8 +61,9 @@ class Nursery:
         self._origin = ask.origin()
         self._pid = os.getpid()
         self._control: socket.socket | None = control
-        self._keepers: dict[int, str] = {}
-        self._lost: list[str] = []
+        self._keepers: dict[int, Kept] = {}
+        self._idle: list[Kept] = []
+        self._lost: list[tuple[int, str]] = []
         self._termed_at: float | None = None
         self._again_s = AGAIN_AFTER_S
         self._wake_in, self._wake_out = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -66,62 +75,104 @@ class Nursery:
     def run(self) -> None:
         """Serve until the holder has hung up and nothing is left to stay for."""
         while self._control is not None or self._keepers or self._lost:
-            ready = self._poll.poll(int(self._again_s * 1000) if self._lost else None)
-            for descriptor, _ in ready:
+            for descriptor, _ in self._poll.poll(self._wait_ms()):
                 if descriptor == self._wake_in:
                     with contextlib.suppress(BlockingIOError):
-                        os.read(self._wake_in, MESSAGE_BYTES)
+                        os.read(self._wake_in, WAKE_BYTES)
                     self._reap()
-                else:
+                elif self._control is not None and descriptor == self._control.fileno():
                     self._take()
+                else:
+                    self._hear(descriptor)
+            self._thin(time.monotonic() - IDLE_FOR_S)
             if self._lost:
                 self._reap()
                 self._sweep()
 
+    def _wait_ms(self) -> int | None:
+        if self._lost:
+            return int(self._again_s * 1000)
+        return int(IDLE_FOR_S * 1000) if self._idle else None
+
     def _take(self) -> None:
-        control = self._control
-        assert control is not None
+        assert self._control is not None
         try:
-            message, extra, _, _ = control.recvmsg(MESSAGE_BYTES, EXTRA_BYTES, RECEIVED)
+            message, descriptors = ask.take(self._control, socket.MSG_DONTWAIT)
         except BlockingIOError:
             return
-        except OSError:
-            message, extra = b"", []
         if not message:
-            self._poll.unregister(control)
-            control.close()
+            self._poll.unregister(self._control)
+            self._control.close()
             self._control = None
+            self._thin(math.inf)
             return
-        descriptors = [number for _, _, data in extra for (number,) in DESCRIPTOR.iter_unpack(data)]
         try:
-            self._fork(os.fsdecode(message), descriptors)
+            if not self._hand_on(message, descriptors):
+                self._fork(message, descriptors)
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
 
-    def _fork(self, folder: str, descriptors: list[int]) -> None:
+    def _hand_on(self, message: bytes, descriptors: list[int]) -> bool:
+        """Give the attempt to a keeper that is through with its last one, if there is any."""
+        while self._idle:
+            kept = self._idle.pop()
+            try:
+                socket.send_fds(kept.line, [message], descriptors)
+            except OSError:
+                continue  # it was killed, and will be reaped
+            kept.folder = os.fsdecode(message)
+            return True
+        return False
+
+    def _fork(self, message: bytes, descriptors: list[int]) -> None:
+        line, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             pid = os.fork()
         except OSError:
+            line.close()
+            far.close()
             return  # the channel closes without an answer, and the holder sees that
         if pid:
-            self._keepers[pid] = folder
+            far.close()
+            self._keepers[pid] = Kept(line, os.fsdecode(message))
+            self._poll.register(line, select.POLLIN)
             return
         status = 70
         try:
-            if self._control is not None:
-                self._control.close()
             signal.set_wakeup_fd(-1)
             os.close(self._wake_in)
             os.close(self._wake_out)
+            # A keeper must hold no end of what others wait to see closed.
+            for one in (self._control, line, *(kept.line for kept in self._keepers.values())):
+                if one is not None:
+                    one.close()
             _be_subreaper(b"duly-keeper")
-            channel = socket.socket(fileno=descriptors[0])
-            keeper.main(channel, folder, descriptors[1], descriptors[2:], self._origin)
+            keeper.main(far, message, descriptors, self._origin)
             status = 0
-        except BaseException:  # noqa: BLE001 (a fork must never go on as its parent)
-            _tell(folder, *sys.exc_info())
         finally:
-            os._exit(status)
+            os._exit(status)  # a fork must never go on as its parent, whatever happened
+
+    def _hear(self, descriptor: int) -> None:
+        """Hear from a keeper that it is free for another attempt; its end is told by the signal."""
+        for kept in self._keepers.values():
+            if kept.line.fileno() == descriptor:
+                if kept.line.recv(len(keeper.DONE)) == keeper.DONE:
+                    kept.folder = None
+                    kept.since = time.monotonic()
+                    self._idle.append(kept)
+                    if self._control is None:
+                        self._thin(math.inf)
+                else:
+                    self._poll.unregister(descriptor)
+                return
+
+    def _thin(self, before: float) -> None:
+        """Let the keepers go that have had nothing to do since before this instant."""
+        while self._idle and self._idle[0].since < before:
+            kept = self._idle.pop(0)
+            self._poll.unregister(kept.line)
+            kept.line.shutdown(socket.SHUT_WR)
 
     def _reap(self) -> None:
         while True:
@@ -131,9 +182,16 @@ class Nursery:
                 return
             if pid == 0:
                 return
-            folder = self._keepers.pop(pid, None)
-            if folder is not None and status != 0:
-                self._lost.append(folder)
+            kept = self._keepers.pop(pid, None)
+            if kept is None:
+                continue
+            if kept in self._idle:
+                self._idle.remove(kept)
+            with contextlib.suppress(KeyError):
+                self._poll.unregister(kept.line)
+            kept.line.close()
+            if kept.folder is not None and status != 0:
+                self._lost.append((pid, kept.folder))
                 self._termed_at = None
                 self._again_s = AGAIN_AFTER_S
 
@@ -148,8 +206,8 @@ class Nursery:
         below = processes.below([orphan.pid for orphan in orphans], everybody)
         left = [orphan for orphan in orphans if orphan.state not in processes.DEAD] + below
         if not left:
-            for folder in self._lost:
-                self._write_swept(folder)
+            for pid, folder in self._lost:
+                self._write_swept(pid, folder)
             self._lost.clear()
             return
         if self._termed_at is None:
@@ -160,11 +218,11 @@ class Nursery:
                 processes.send(process, signal.SIGKILL)
             self._again_s = min(AGAIN_UP_TO_S, self._again_s * 2)
 
-    def _write_swept(self, folder: str) -> None:
+    def _write_swept(self, pid: int, folder: str) -> None:
         with contextlib.suppress(OSError):  # the folder is gone: nobody waits for the mark
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
-                processes.write_whole(descriptor, "swept", {"nursery": self._origin.nursery})
+                processes.write_whole(descriptor, "swept", {"keeper": pid})
             finally:
                 os.close(descriptor)
 
@@ -173,15 +231,6 @@ def _be_subreaper(name: bytes) -> None:
     LIBC.prctl(PR_SET_NAME, name, 0, 0, 0)
     if LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "cannot become a subreaper")
-
-
-def _tell(
-    folder: str, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-) -> None:
-    """Leave what broke a keeper in its attempt's folder; the nursery ends its tree as if it had been killed."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(f"{folder}/fault", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        os.write(descriptor, "".join(traceback.format_exception(kind, error, trace)).encode())
 
 
 def main() -> None:
