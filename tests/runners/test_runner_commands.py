@@ -84,7 +84,7 @@ def test_a_timeout_ends_the_whole_group(nursery: Nursery, tmp_path: Path) -> Non
         nursery, assign(tmp_path, "sleep 600 & echo $! $$ | tr ' ' '\\n' > pids; sleep 600", timeout=SHORT)
     )
     assert (outcome.word, outcome.reason, outcome.confirmed) == ("timed_out", "timeout", True)
-    assert 1 <= time.monotonic() - began < 8
+    assert 1 <= time.monotonic() - began < 20
     assert [pid for pid in numbers(tmp_path / "pids") if lives(pid)] == []
 
 
@@ -158,7 +158,7 @@ def test_what_a_finished_command_leaves_running_is_ended_after_two_seconds_and_r
     [pid] = numbers(tmp_path / "pids")
     assert outcome.word == "succeeded"
     assert outcome.details == {"leftovers": [f"sleep ({pid})"]}
-    assert 2 <= time.monotonic() - began < 8
+    assert 2 <= time.monotonic() - began < 20
     assert logs.tail(assignment.folder) == b"done\n"
     assert not lives(pid)
 

@@ -174,7 +174,12 @@ class Command:
 
     def _order(self, assignment: Assignment, how: How) -> None:
         assert how != "detach"
-        keeping.send_end(assignment.folder, holder=assignment.holder, fence=assignment.fence, how=how)
+        try:
+            keeping.send_end(assignment.folder, holder=assignment.holder, fence=assignment.fence, how=how)
+        except OSError:
+            # A full disk takes no order. What must end at once still ends, with its keeper, by the nursery.
+            if how == "kill":
+                keeping.kill_keeper(assignment.folder)
         seen = keeping.look(assignment.folder)
         if isinstance(seen, keeping.KeeperStopped):
             keeping.continue_or_kill(seen)

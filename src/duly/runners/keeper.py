@@ -1,7 +1,8 @@
 """The keeper: the small process of ours around one command; it owns the tree, the log, the timeout and the end.
 
 Standard library only and nothing of ours but its siblings of the same kind: the nursery loads it by path and forks
-one a command. It sleeps without a timeout while no timer runs, and is gone only after its last descendant.
+as many as there are commands at a time. It sleeps without a timeout while no timer runs, and is through with an
+attempt only after its last descendant.
 """
 
 import contextlib
@@ -45,23 +46,18 @@ def main(line: socket.socket, message: bytes, descriptors: list[int], origin: as
     for _ in range(ATTEMPTS):
         folder = os.fsdecode(message)
         try:
-            again = _attempt(folder, descriptors, wake_in, origin)
+            if not _attempt(folder, descriptors, wake_in, origin, line):
+                return
         except BaseException:
             _tell(folder)
             raise
-        if not again:
-            return
-        try:
-            line.send(DONE)
-        except OSError:
-            return
         message, descriptors = asking.take(line)
         if not message:
             return
 
 
-def _attempt(name: str, descriptors: list[int], wake: int, origin: asking.Origin) -> bool:
-    """Keep one attempt from the ask on its channel to its exit file; say whether another may follow."""
+def _attempt(name: str, descriptors: list[int], wake: int, origin: asking.Origin, line: socket.socket) -> bool:
+    """Keep one attempt from the ask on its channel to its exit file; tell the nursery if another may follow."""
     held = [os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), descriptors[1]]
     folder, lock = held
     with socket.socket(fileno=descriptors[0]) as channel:
@@ -80,7 +76,13 @@ def _attempt(name: str, descriptors: list[int], wake: int, origin: asking.Origin
             asking.answer(channel, b"%d %d" % asking.identity(keeper.mark["keeper"]))
             alone = keeper.keep(begun, descriptors[2:])
             # Who adopts writes the order first and looks for the exit then; we do it the other way round.
-            return alone and not asking.hung_up(channel) and processes.read_whole(folder, "adopt") is None
+            if not alone or asking.hung_up(channel) or processes.read_whole(folder, "adopt") is not None:
+                return False
+            try:
+                line.send(DONE)  # before the channel closes: the holder's next ask comes after it
+            except OSError:
+                return False
+            return True
         finally:
             for descriptor in held:
                 os.close(descriptor)

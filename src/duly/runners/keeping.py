@@ -161,6 +161,12 @@ def continue_or_kill(stopped: KeeperStopped, *, within_s: float = CONTINUE_WITHI
     return False
 
 
+def kill_keeper(folder: Path) -> bool:
+    """KILL the keeper, so that its nursery ends its tree; say whether there was one."""
+    seen = look(folder)
+    return isinstance(seen, KeeperAlive | KeeperStopped) and processes.send((seen.pid, seen.ticks), signal.SIGKILL)
+
+
 def wait_swept(folder: Path, *, within_s: float) -> bool:
     """Wait so long, while there is a nursery, for its word that nothing of a killed keeper's work is left."""
     until = clock.monotonic_s() + within_s

@@ -75,15 +75,18 @@ class Nursery:
     def run(self) -> None:
         """Serve until the holder has hung up and nothing is left to stay for."""
         while self._control is not None or self._keepers or self._lost:
-            for descriptor, _ in self._poll.poll(self._wait_ms()):
+            ready = [descriptor for descriptor, _ in self._poll.poll(self._wait_ms())]
+            control = -1 if self._control is None else self._control.fileno()
+            for descriptor in ready:
                 if descriptor == self._wake_in:
                     with contextlib.suppress(BlockingIOError):
                         os.read(self._wake_in, WAKE_BYTES)
-                    self._reap()
-                elif self._control is not None and descriptor == self._control.fileno():
-                    self._take()
-                else:
+                elif descriptor != control:
                     self._hear(descriptor)
+            if self._wake_in in ready:
+                self._reap()
+            if control in ready:
+                self._take()  # last, so that it finds the keepers that have just become free
             self._thin(time.monotonic() - IDLE_FOR_S)
             if self._lost:
                 self._reap()
