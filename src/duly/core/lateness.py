@@ -30,8 +30,8 @@ def grace_for(rules: Rules, due_at: datetime, following: datetime | None) -> tim
 
 
 def waited_too_long(run: Run, rules: Rules, now: datetime) -> bool:
-    """A run that waited for its start is past max_age; runs that a person asked for never are."""
-    return run.opened_by not in NEVER_LATE and now - run.due_at > rules.max_age
+    """A run that waited for its start is past max_age, by its idle time; runs that a person asked for never are."""
+    return run.opened_by not in NEVER_LATE and now - run.due_at - run.worked_for > rules.max_age
 
 
 def refused_after_interruption(

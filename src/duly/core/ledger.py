@@ -53,6 +53,8 @@ def _after(run: Folded, entry: Entry) -> Folded:
         case "taken_over":
             run = _current(run, entry, holder=str(entry.details.get("from")))
             return replace(run, holder=entry.holder)
+        case "handed_over":
+            return _current(run, entry, holder=entry.holder)
         case "returned":
             return replace(_current(run, entry, holder=entry.holder), state="waiting")
         case "swept":
@@ -82,8 +84,8 @@ def _claimed(run: Folded, entry: Entry) -> Folded:
 def _ended(run: Folded, entry: Entry) -> Folded:
     if run.state == "held":
         run = _current(run, entry, holder=entry.holder)
-    elif run.state != "waiting":
-        run = _fault(run, f"ended while {run.state}")
+    elif run.state != "waiting" or entry.holder is not None:
+        run = _fault(run, f"ended by {entry.holder or 'nobody'} while {run.state}")
     return replace(run, state="ended", outcome=str(entry.details.get("outcome")), reason=entry.reason)
 
 

@@ -125,8 +125,13 @@ def not_confirmed(run: Run, *, now: datetime, survivors: str) -> Step:
 
 
 def give_back(run: Run, *, now: datetime, why: str) -> Step:
-    """Return a claim that never began, free of charge: the attempt keeps its number, the next gets a new one."""
+    """Return a claim that never began, free of charge: the attempt keeps its number, the next gets a new one.
+
+    With a wish to cancel on record it ends so instead.
+    """
     assert run.state == "held"
+    if run.cancel_asked_at is not None:
+        return settle(run, "cancelled", now=now, reason="cancelled_by_hand", error="it was cancelled before it began")
     after = replace(_released(run, now), state="waiting", worked_for=run.worked_for, started_at=None)
     entry = _entry(run, "returned", now, reason="returned", holder=run.holder, details={"why": why, "fence": run.fence})
     return Step(before=run, after=after, entries=(entry,))
@@ -162,8 +167,12 @@ def hand_over(run: Run, *, place: str, lease_end_us: int, now: datetime) -> Step
 
 
 def skip(run: Run, *, reason: str, now: datetime, details: dict[str, object], by: str | None = None) -> Step:
-    """End a waiting run without a start."""
+    """End a waiting run without a start; one that had an attempt ends with that one's outcome, and this reason."""
     assert run.state == "waiting"
+    if run.interruptions:
+        after = replace(run, version=run.version + 1, state="ended", outcome="abandoned", reason=reason, ended_at=now)
+        told = {**details, "outcome": "abandoned"}
+        return Step(before=run, after=after, entries=(_entry(run, "ended", now, reason=reason, by=by, details=told),))
     after = replace(run, version=run.version + 1, state="ended", outcome="skipped", reason=reason, ended_at=now)
     return Step(before=run, after=after, entries=(_entry(run, "skipped", now, reason=reason, by=by, details=details),))
 

@@ -235,6 +235,7 @@ class Holder:
     def _look_at_version(self) -> None:
         if machine.monotonic_s() - self._version_looked_s >= self._wish.figures.beat_us / 1e6:
             self._version_looked_s = machine.monotonic_s()
+            self.store.check_here()
             self.store.check_version()
 
     def _on_beat(self, answer: Beaten | StoreAway) -> None:

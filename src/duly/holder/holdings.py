@@ -53,10 +53,11 @@ class Holdings:
                 self._by_run[holding.run.id] = holding
             self._under_way.difference_update(under_way)
 
-    def release(self, run: str) -> None:
-        """Hold a run no longer."""
+    def release(self, holding: Holding) -> None:
+        """Let go of a holding; a later one of the same run stays."""
         with self._lock:
-            self._by_run.pop(run, None)
+            if self._by_run.get(holding.run.id) is holding:
+                del self._by_run[holding.run.id]
 
     def get(self, run: str) -> Holding | None:
         """The holding of this run."""

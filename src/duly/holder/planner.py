@@ -6,7 +6,7 @@ from duly.clock import to_us
 from duly.core.run import Run
 from duly.store import Session
 from duly.store.plans import arm, write_plans
-from duly.store.switches import is_armed, lift
+from duly.store.switches import attempt, is_armed, lift_over
 
 TASKS_A_TURN = 100
 """Tasks that one turn plans; the rest is planned by the next, so that the lock is never held for long."""
@@ -20,21 +20,20 @@ class Planner:
 
     def step(self, session: Session) -> list[Run]:
         """Plan up to TASKS_A_TURN due tasks in the caller's transaction; gives the runs that were opened."""
-        for pause in session.pauses.over(session.now):
-            assert pause.until is not None
-            lift(session, pause, by="duly", at=pause.until)
+        lift_over(session)
         due = session.tasks.due(session.now, TASKS_A_TURN)
         return write_plans(session, due, holder=self._holder) if due else []
 
     def take_back(self, session: Session) -> None:
         """Take back tasks that were put aside and can be planned again, as after an upgrade; they owe nothing."""
+        pauses = session.pauses.all()
         for task in session.tasks.troubled():
-            session.tasks.set_trouble(task.id, None)
-            again = session.tasks.by_id(task.id)
-            assert again is not None
-            if is_armed(again, session.pauses.all()) and not again.done:
-                armed = arm(again, again.planned_until)
-                session.tasks.set_trouble(task.id, None, armed.next_due_at)
+            if task.broken is not None:
+                continue
+            armed = attempt(session, task, lambda task=task: arm(task, task.planned_until))  # type: ignore[misc]
+            if armed is not None:
+                starts = is_armed(task, pauses) and not task.done
+                session.tasks.set_trouble(task.id, None, armed.next_due_at if starts else None)
 
 
 def soonest(session: Session) -> datetime | None:

@@ -149,7 +149,7 @@ class Writer:
         """After the commit: what was settled is held no longer, and leaves only its log."""
         for one in settled:
             holding = one.delivery.holding
-            self._holdings.release(holding.run.id)
+            self._holdings.release(holding)
             if holding.kept and one.run is not None and one.run.state != "held":
                 keeping.remove_traces(holding.assignment.folder)
             self._on_settled(one)

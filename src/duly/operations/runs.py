@@ -10,7 +10,7 @@ from duly.ids import new as new_id
 from duly.operations.lookup import find_run, find_task, told
 from duly.store import Session, Store
 from duly.store.pauses import holding
-from duly.store.switches import move
+from duly.store.switches import lift_over, move
 from duly.store.tasks import key_of
 
 INPUT_MOST = 10 * 1024 * 1024
@@ -34,6 +34,7 @@ def run_now(
     """
     _check_input(input_, key)
     with store.write() as session:
+        lift_over(session)
         task = find_task(session, word)
         occurrence = manual_key(key if key is not None else new_id("evt").removeprefix("evt_"))
         first = session.runs.by_occurrence(task.id, occurrence)
@@ -80,7 +81,7 @@ def cancel(store: Store, word: str, *, by: str) -> Run:
                 f"{run.id} has ended: {run.outcome}",
                 details={"run": run.id, "outcome": run.outcome, "reason": run.reason},
             )
-        if run.cancel_asked_at is None:
+        if run.cancel_asked_at is None or run.state == "waiting":
             step = (
                 lifecycle.cancel_waiting(run, by=by, now=session.now)
                 if run.state == "waiting"

@@ -14,7 +14,7 @@ from duly.operations.lookup import find_task, told
 from duly.store import Session, Store
 from duly.store.plans import arm, disarm
 from duly.store.rows import Pause
-from duly.store.switches import end_waiting, is_armed, lift, switch_off, switch_on, write
+from duly.store.switches import end_waiting, is_armed, lift, lift_over, switch_off, switch_on, write
 from duly.store.tasks import key_of
 from duly.zones import zone as zone_of
 
@@ -33,6 +33,7 @@ def add(store: Store, definition: Definition, *, by: str, source: Mapping[str, o
     Refused `already_exists` when the name is taken in its project; Invalid when it can never run.
     """
     with store.write() as session:
+        lift_over(session)
         task = _new(session, definition, by=by, source=source)
         taken = session.tasks.by_name(key_of(definition.project), key_of(definition.name))
         if taken is not None:
@@ -52,6 +53,7 @@ def add(store: Store, definition: Definition, *, by: str, source: Mapping[str, o
 def enable(store: Store, word: str, *, by: str) -> Task:
     """Switch a task on; it owes nothing of the time it was off. Switching on what is on changes nothing."""
     with store.write() as session:
+        lift_over(session)
         task = find_task(session, word)
         if task.definition.enabled:
             return task
@@ -59,6 +61,8 @@ def enable(store: Store, word: str, *, by: str) -> Task:
         if is_armed(on, session.pauses.all()):
             on = switch_on(session, on, reason="disabled", at=session.now)
         write(session, task, on)
+        if task.broken is not None:
+            session.tasks.set_trouble(task.id, task.broken)  # so that it is found again once it reads
         session.ledger.add([_told(session, "enabled", task, by)])
         return _again(session, task)
 
@@ -66,6 +70,7 @@ def enable(store: Store, word: str, *, by: str) -> Task:
 def disable(store: Store, word: str, *, by: str) -> Task:
     """Switch a task off: nothing opens it by time, what waits ends skipped; a live run goes on."""
     with store.write() as session:
+        lift_over(session)
         task = find_task(session, word)
         if not task.definition.enabled:
             return task
@@ -81,6 +86,7 @@ def remove(store: Store, word: str, *, by: str) -> Task:
     from duly.store.switches import move
 
     with store.write() as session:
+        lift_over(session)
         task = find_task(session, word)
         off = switch_off(session, task, reason="task_removed", by=by)
         end_waiting(session, task, reason="task_removed", by=by, by_hand_too=True)
@@ -100,6 +106,7 @@ def pause(store: Store, scope: str, target: str, *, until: datetime | None, note
     Asking again for the same hold replaces its end and note.
     """
     with store.write() as session:
+        lift_over(session)
         if until is not None and until <= session.now:
             raise Invalid("the end of the pause is in the past", field="until", hint="--until 2h")
         key = _target(session, scope, target)
@@ -124,6 +131,7 @@ def pause(store: Store, scope: str, target: str, *, until: datetime | None, note
 def unpause(store: Store, scope: str, target: str, *, by: str) -> Paused:
     """Lift one hold; tasks that nothing else holds go on from now. Refused `invalid` where there is none."""
     with store.write() as session:
+        lift_over(session)
         key = _target(session, scope, target)
         for one in session.pauses.all():
             if (one.scope, one.target) == (scope, key):

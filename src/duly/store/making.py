@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duly
 from duly import ids
@@ -17,6 +18,10 @@ from duly.errors import StoreAway, StoreNewer
 from duly.store import engine
 from duly.store.address import Address, check_place, is_remembered, remember
 from duly.store.migrations import LOWEST_VERSION, REVISIONS
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+    from sqlalchemy import Connection
 
 SUFFIXES = ("", "-wal", "-shm", "-journal")
 BACKUP_TRIES = 10_000
@@ -102,8 +107,11 @@ def check_version(found: Found, path: Path) -> bool:
 
 def migrate(address: Address, line: engine.Line) -> Path:
     """Bring an older store to the last revision after a backup beside it; gives the backup's path."""
-    backup = _backup(address, line)
-    _upgrade(address.path)
+    try:
+        backup = _backup(address, line)
+        _upgrade(address.path)
+    except sqlite3.Error as error:
+        raise engine.told(address.path, error) from error
     return backup
 
 
@@ -122,31 +130,43 @@ def _fill(path: Path) -> None:
 
 
 def _upgrade(path: Path, *, new: bool = False) -> None:
-    from alembic import command
     from alembic.config import Config
-    from sqlalchemy import create_engine, event, text
+    from sqlalchemy import URL, create_engine, event
+    from sqlalchemy.exc import DBAPIError
     from sqlalchemy.pool import NullPool
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    alchemy = create_engine(f"sqlite:///{path}", poolclass=NullPool)
+    alchemy = create_engine(URL.create("sqlite", database=str(path)), poolclass=NullPool)
 
     @event.listens_for(alchemy, "connect")
     def _on_connect(raw: sqlite3.Connection, _record: object) -> None:
         raw.isolation_level = None  # the driver would commit before DDL; we begin by ourselves
+        raw.execute("PRAGMA synchronous=FULL")
 
     @event.listens_for(alchemy, "begin")
     def _on_begin(connection: object) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")  # type: ignore[attr-defined]
 
-    with alchemy.begin() as connection:
-        connection.exec_driver_sql("PRAGMA synchronous=FULL") if not new else None
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
-        say = text("INSERT INTO meta (key, value) VALUES (:key, :value) ON CONFLICT (key) DO UPDATE SET value = :value")
-        connection.execute(say, {"key": "lowest_version", "value": LOWEST_VERSION})
-        if new:
-            connection.execute(say, {"key": "store_id", "value": ids.new("evt").removeprefix("evt_")})
+    try:
+        with alchemy.begin() as connection:
+            _run(connection, config, new=new)
+    except DBAPIError as error:
+        if isinstance(error.orig, sqlite3.Error):
+            raise error.orig from error
+        raise
+
+
+def _run(connection: "Connection", config: "Config", *, new: bool) -> None:
+    from alembic import command
+    from sqlalchemy import text
+
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+    say = text("INSERT INTO meta (key, value) VALUES (:key, :value) ON CONFLICT (key) DO UPDATE SET value = :value")
+    connection.execute(say, {"key": "lowest_version", "value": LOWEST_VERSION})
+    if new:
+        connection.execute(say, {"key": "store_id", "value": ids.new("evt").removeprefix("evt_")})
 
 
 def _backup(address: Address, line: engine.Line) -> Path:

@@ -1,5 +1,6 @@
 """Runs: opened, claimed, kept alive, moved by steps, found by every question the loops and people ask."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -67,6 +68,8 @@ BLOCKED = Statement(
             or_(_other.c.state == "held", _other.c.state == "parked"),
             runs.c.state == "waiting",
             runs.c.opened_by != BY_HAND,
+            # Overlap is asked of new occurrences: one that was interrupted had its seat, and waits for it again.
+            runs.c.interruptions == 0,
             tasks.c.overlap == "skip",
         )
         .order_by(runs.c.due_us)
@@ -143,6 +146,7 @@ _CLAIMED: dict[str, type] = {
     "seat": int,
     "definition_version": int,
     "started_us": int,
+    "fence_back": int,
 }
 
 
@@ -156,8 +160,8 @@ def _claim(size: int) -> CompilerElement:
             state="held",
             version=runs.c.version + 1,
             attempt=runs.c.attempt + 1,
-            # In the statement, never from what was read: two attempts must not carry one fence.
-            fence=fence,
+            # In the statement, never from what was read, and one for each row: two attempts never carry one fence.
+            fence=fence - v.c.fence_back,
             seat=v.c.seat,
             holder=v.c.holder,
             claim_token=v.c.claim_token,
@@ -269,7 +273,15 @@ class Runs:
         ]
 
     def claim(self, claims: Sequence[Claim]) -> list[Run]:
-        """Claim waiting runs; gives those that were won, as they stand now; the fences were raised before."""
+        """Claim waiting runs; gives those that were won, as they stand now.
+
+        The fence of each task was raised before by the number of its claims; the last of them gets the highest.
+        """
+        left = Counter(claim.run.task for claim in claims)
+        left_at = []
+        for claim in claims:
+            left[claim.run.task] -= 1
+            left_at.append(left[claim.run.task])
         rows = [
             (
                 claim.run.id,
@@ -281,8 +293,9 @@ class Runs:
                 claim.seat,
                 claim.definition_version,
                 to_us(claim.started_at),
+                back,
             )
-            for claim in claims
+            for claim, back in zip(claims, left_at, strict=True)
         ]
         return [run_of(row) for row in self._line.many(CLAIM, rows)]
 

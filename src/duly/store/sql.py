@@ -68,13 +68,18 @@ class Batch:
             found = self._compiled[(dialect.name, size)] = Compiled(self.build(size), dialect)
             rows = size * len(self.columns)
             if found.order:
-                wanted = [f"{name}_{i}" for i in range(size) for name in self.columns]
+                wanted = [cell(name, i) for i in range(size) for name in self.columns]
                 assert found.order[:rows] == wanted, (found.order[:rows], wanted)
         return found
 
     def constants(self, compiled: Compiled, size: int) -> list[Any]:
         """The values of the parameters that are the same for every row."""
         return [compiled.defaults[name] for name in compiled.order[size * len(self.columns) :]]
+
+
+def cell(name: str, row: int) -> str:
+    """Name the parameter of one cell, as SQLAlchemy never names one by itself."""
+    return f"{name}__{row}"
 
 
 def cut(count: int) -> Iterable[int]:
@@ -90,7 +95,7 @@ def insert_batch(table: Table, columns: Sequence[str]) -> Batch:
 
     def build(size: int) -> CompilerElement:
         return insert(table).values(
-            [{name: bindparam(f"{name}_{i}", type_=table.c[name].type) for name in columns} for i in range(size)]
+            [{name: bindparam(cell(name, i), type_=table.c[name].type) for name in columns} for i in range(size)]
         )
 
     return Batch(build, columns)
@@ -101,7 +106,7 @@ def rows_of(size: int, columns: Mapping[str, type]) -> CTE:
     types: dict[type, Any] = {int: BigInteger(), str: Text()}
     cells: list[Any] = [column(name, types[kind]) for name, kind in columns.items()]
     data: list[Any] = [
-        tuple(bindparam(f"{name}_{i}", type_=types[kind]) for name, kind in columns.items()) for i in range(size)
+        tuple(bindparam(cell(name, i), type_=types[kind]) for name, kind in columns.items()) for i in range(size)
     ]
     return values(*cells, name="v").data(data).cte("v")
 

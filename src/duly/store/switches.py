@@ -3,7 +3,7 @@
 All of it happens in the caller's transaction, so when it returns nothing of the old state can start.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -12,8 +12,8 @@ from duly.core import lifecycle
 from duly.core.occurrences import at_key
 from duly.core.planning import owed
 from duly.core.run import BY_TIME_OR_EVENT, Entry, Step
-from duly.core.task import Task
-from duly.errors import Refused
+from duly.core.task import Broken, Task
+from duly.errors import DulyError, Refused
 from duly.store.pauses import holding
 from duly.store.plans import arm, bring_up_to_now, disarm
 from duly.store.rows import Pause
@@ -76,10 +76,29 @@ def move(session: Session, steps: Sequence[Step]) -> set[str]:
     return won
 
 
+def attempt(session: Session, task: Task, change: Callable[[], Task]) -> Task | None:
+    """Make a change that needs the task's schedule; one whose schedule fails is put aside, its own fault."""
+    try:
+        return change()
+    except DulyError as error:
+        session.tasks.set_trouble(task.id, Broken(field="zone", message=error.message))
+    except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
+        told = f"planning failed: {type(error).__name__}: {error}"
+        session.tasks.set_trouble(task.id, Broken(field="triggers", message=told))
+    return None
+
+
 def write(session: Session, before: Task, after: Task) -> None:
     """Write a task's switch and cursor; Refused when somebody changed it in between."""
     if not session.tasks.set_state(before, replace(after, updated_at=session.now)):
         raise Refused("version_conflict", f"{before.definition.name} was changed by somebody else", details={})
+
+
+def lift_over(session: Session) -> None:
+    """Lift every pause whose end has come, each at that end: it holds nothing any more, whoever looks first."""
+    for pause in session.pauses.over(session.now):
+        assert pause.until is not None
+        lift(session, pause, by="duly", at=pause.until)
 
 
 def lift(session: Session, pause: Pause, *, by: str, at: datetime) -> None:
@@ -88,7 +107,11 @@ def lift(session: Session, pause: Pause, *, by: str, at: datetime) -> None:
     left = session.pauses.all()
     for task in session.tasks.in_scope(pause.scope, pause.target):
         if task.next_start_at is None and not task.done and is_armed(task, left):
-            write(session, task, switch_on(session, task, reason="paused", at=at))
+            on = attempt(session, task, lambda task=task: switch_on(session, task, reason="paused", at=at))  # type: ignore[misc]
+            if on is not None:
+                write(session, task, on)
+        elif task.next_start_at is None and task.broken is not None:
+            session.tasks.set_trouble(task.id, task.broken)  # so that it is found again once it reads
     session.ledger.add(
         [
             Entry(

@@ -325,8 +325,9 @@ class Tasks:
         self._line.run(SET_TROUBLE, of=task, trouble=told, next_due_us=us(next_due_at))
 
     def troubled(self) -> list[Task]:
-        """Live tasks that were put aside."""
-        return [task_of(row) for row in self._line.rows(TROUBLED)]
+        """Live tasks that were put aside, as if they had not been: broken only where they do not read even now."""
+        trouble = TASK_COLUMNS.index("trouble")
+        return [task_of((*row[:trouble], None, *row[trouble + 1 :])) for row in self._line.rows(TROUBLED)]
 
     def raise_fences(self, counts: Iterable[tuple[str, int]]) -> dict[str, int]:
         """Raise the fence of each task by the number of claims about to be made; gives the new fences."""

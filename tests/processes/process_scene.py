@@ -1,0 +1,136 @@
+"""Real `duly` processes on a real file, with a witness that the work writes itself."""
+
+import contextlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from duly.clock import monotonic_s, pause
+
+WITHIN_S = 60.0
+
+
+def wait_for(what: Callable[[], Any], within_s: float = WITHIN_S) -> Any:
+    """Ask again and again until the answer is true, and give it; fails when it never is."""
+    until = monotonic_s() + within_s
+    while not (found := what()):
+        assert monotonic_s() < until, "it did not come true in time"
+        pause(0.02)
+    return found
+
+
+class Place:
+    """A home, a store and the processes a test starts on it; all of them are ended with it."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.store = home / "duly.db"
+        self.witness = home / "witness"
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "LANG": "C.UTF-8",
+            "TZ": "UTC",
+            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+        }
+        self.served: list[subprocess.Popen[str]] = []
+
+    def duly(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "duly", "--store", str(self.store), *words],
+            env=self.env,
+            cwd=self.home,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        if check:
+            assert done.returncode == 0, (words, done.returncode, done.stdout, done.stderr)
+        return done
+
+    def json(self, *words: str) -> Any:
+        return json.loads(self.duly(*words, "--json").stdout)
+
+    def serve(self, *flags: str, beat: str = "1s", lease: str = "8s", drain: str = "2s") -> subprocess.Popen[str]:
+        """Start a server and return when it is ready to claim."""
+        words = ["serve", "--beat", beat, "--lease", lease, "--drain", drain, *flags]
+        with (self.home / f"serve-{len(self.served)}.err").open("w") as errors:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "duly", "--store", str(self.store), *words],
+                env=self.env,
+                cwd=self.home,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
+        self.served.append(process)
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.startswith(f"duly: serving {self.store} as hld_"), (line, self.errors())
+        process.args = line.split()[4]  # the holder's id, for the test to ask for
+        return process
+
+    def errors(self) -> str:
+        return "\n".join(path.read_text() for path in sorted(self.home.glob("serve-*.err")))
+
+    def rows(self, query: str, *given: object) -> list[tuple[Any, ...]]:
+        connection = sqlite3.connect(f"{self.store.as_uri()}?mode=ro", uri=True, timeout=30)
+        try:
+            return connection.execute(query, given).fetchall()
+        finally:
+            connection.close()
+
+    def ended(self) -> Any:
+        """The first run that ends, as JSON has it; waits for it without a process a look."""
+        wait_for(lambda: self.rows("SELECT 1 FROM runs WHERE state = 'ended'"))
+        return next(one for one in self.json("runs")["items"] if one["state"] == "ended")
+
+    def seen(self) -> list[list[str]]:
+        """What the work wrote of itself, a line a start."""
+        if not self.witness.exists():
+            return []
+        return [line.split() for line in self.witness.read_text().splitlines()]
+
+    def close(self) -> None:
+        for process in self.served:
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.kill()
+            process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
+        for pid in self.leftovers():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def leftovers(self) -> list[int]:
+        """Processes that still carry this home: what a test's work left behind."""
+        found = []
+        for path in Path("/proc").iterdir():
+            if not path.name.isdecimal() or int(path.name) == os.getpid():
+                continue
+            try:
+                environ = (path / "environ").read_bytes()
+                state = (path / "stat").read_text().rpartition(")")[2].split()[0]
+            except OSError:
+                continue
+            if f"HOME={self.home}".encode() in environ.split(b"\0") and state not in "ZX":
+                found.append(int(path.name))
+        return found
+
+
+def alive(pid: int) -> bool:
+    """Whether a process lives; a zombie does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
