@@ -579,33 +579,34 @@ DAMAGE = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(DAMAGE)))
-def test_a_definition_damaged_by_hand_is_kept_shown_and_blocks_no_other(tmp_path: Path, number: int) -> None:
-    damaged = DAMAGE[number]
+def test_definitions_damaged_by_hand_are_kept_and_shown_and_block_no_other(tmp_path: Path) -> None:
     with scene(tmp_path) as s:
-        task = s.add("one", hourly())
-        s.add("two", hourly())
-        s.sql("UPDATE tasks SET definition = ? WHERE id = ?", damaged, task.id)
-        s.at(NINE + HOUR)
-        found = s.task(task.id)
-        opened = s.plan()
-        assert len(opened) == 1, "the other is planned"
-        assert opened[0].task != task.id
-        found = s.task(task.id)
-        assert found.broken is not None
-        assert found.broken.field
-        assert found.broken.message
-        assert found.definition.name == "one"
-        assert found.definition.enabled, "the author's switch stays the author's"
-        assert s.sql("SELECT definition FROM tasks WHERE id = ?", task.id) == [(damaged,)], "nothing is erased"
+        damaged = {}
+        for number, kind in enumerate(DAMAGE):
+            task = s.add(f"bad {number}", hourly())
+            text = kind.replace('"one"', f'"bad {number}"')
+            s.sql("UPDATE tasks SET definition = ? WHERE id = ?", text, task.id)
+            damaged[task.id] = (number, text)
+        whole = s.add("whole", hourly())
+        for turn in range(1, 4):
+            s.at(NINE + turn * HOUR)
+            assert [run.task for run in s.plan()] == [whole.id], "the whole one is planned at every turn"
+            s.settle(s.claim()[0])
+        for id_, (number, text) in damaged.items():
+            found = s.task(id_)
+            assert found.broken is not None, text[:80]
+            assert found.broken.field
+            assert found.broken.message
+            assert found.definition.name == f"bad {number}"
+            assert found.definition.enabled, "the author's switch stays the author's"
+            assert s.sql("SELECT definition FROM tasks WHERE id = ?", id_) == [(text,)], "nothing is erased"
+            with s.store.read() as session:
+                assert session.tasks.by_name("default", f"bad {number}") == found
+            with pytest.raises(Refused):
+                by_hand(s, f"bad {number}")
         with s.store.read() as session:
-            assert len(session.tasks.page()) == 2
-            assert session.tasks.by_name("default", "one") == found
-        with pytest.raises(Refused):
-            by_hand(s)
-        s.at(NINE + 2 * HOUR)
-        s.claim()
-        assert len(s.plan()) == 1
+            assert len(session.tasks.page()) == len(DAMAGE) + 1
+        assert len(s.runs()) == 3
 
 
 def mended(s: Scene, task: Task, text: str) -> None:

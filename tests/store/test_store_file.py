@@ -319,7 +319,8 @@ def write_through_a_full_disk(s: Scene, session: Session) -> None:
     """Go on after the disk was full inside a savepoint, without asking whether the transaction still stands."""
     session.ledger.add([entry("paused")])
     with contextlib.suppress(sqlite3.Error), session.line.savepoint():
-        session.ledger.add([Entry(kind="defined", at=NINE, details={"long": "x" * 4000})] * 200)
+        for _ in range(200):
+            session.ledger.add([Entry(kind="defined", at=NINE, details={"long": "x" * 4000})])
     session.line.raw.execute("PRAGMA max_page_count = 1000000")
     session.ledger.add([entry("removed")])
 

@@ -577,6 +577,36 @@ def test_an_open_a_claim_and_an_end_are_each_counted_once_by_holder_and_task(tmp
         assert s.kinds().count("ended") == 1
 
 
+@pytest.mark.parametrize("count", [1, 2, 4, 5, 20, 70])
+def test_any_number_of_ends_is_counted_in_one_write(tmp_path: Path, count: int) -> None:
+    with scene(tmp_path) as s:
+        made = [s.add(f"task {number}", hourly()) for number in range(count)]
+        s.at(NINE + HOUR)
+        s.plan()
+        won = s.claim(free=count)
+        assert len(won) == count
+        failed = replace(SUCCEEDED, word="failed", reason="exit_status", exit_code=3)
+        with s.store.write() as session:
+            settled = s.settler().step(session, [s.delivery(one, failed) for one in won])
+        assert len(settled) == count
+        assert {(s.task(task.id).runs, s.task(task.id).failures_in_a_row) for task in made} == {(1, 1)}
+
+
+def test_two_ends_of_one_task_in_one_write_are_both_counted_in_their_order(tmp_path: Path) -> None:
+    with scene(tmp_path) as s:
+        task = s.add("one", hourly())
+        with s.store.write() as session:
+            session.tasks.count_end(
+                [
+                    (task.id, "run_a", tasks.SUCCESS),
+                    (task.id, "run_b", tasks.FAILURE),
+                    (task.id, "run_c", tasks.NEITHER),
+                ]
+            )
+        after = s.task(task.id)
+        assert (after.runs, after.failures_in_a_row, after.last_run) == (3, 1, "run_c")
+
+
 def test_a_dispatcher_that_loses_a_seat_writes_nothing_for_it_and_claims_the_rest(tmp_path: Path) -> None:
     """The seat is taken under it: that claim alone is undone, fence and all, quiet and counted."""
     with scene(tmp_path) as s:
