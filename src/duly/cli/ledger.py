@@ -161,12 +161,13 @@ def _details(entry: "Entry") -> str:
         parts.append(f"until {write_instant(entry.until_at)}")
     if entry.by is not None:
         parts.append(f"by {entry.by}")
-    parts += [
-        f"{name.removesuffix('_s').replace('_', ' ')} {entry.details[name]}"
-        for name in TELLING
-        if entry.details.get(name) not in (None, "", 0)
-    ]
+    parts += [_detail(name, entry.details[name]) for name in TELLING if entry.details.get(name) not in (None, "", 0)]
     return ", ".join(parts)
+
+
+def _detail(name: str, value: object) -> str:
+    told = name.removesuffix("_s").replace("_", " ")
+    return f"{told} {value:.3f}s" if name.endswith("_s") and isinstance(value, float) else f"{told} {value}"
 
 
 class _Names:

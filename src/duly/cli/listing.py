@@ -8,7 +8,7 @@ import click
 from duly.cli import out
 from duly.cli.frame import command, settings
 from duly.cli.joining import hint, hint_nobody, reading
-from duly.cli.moments import away, clock_text, distance
+from duly.cli.moments import away, clock_text, distance, took
 from duly.cli.table import Cell, Column, plain, render
 from duly.cli.words import colour, many, mark
 
@@ -231,7 +231,7 @@ def _took(run: dict[str, object], now: datetime) -> str:
         return ""
     started = datetime.fromisoformat(str(run["started_at"]))
     ended = datetime.fromisoformat(str(run["ended_at"])) if run["ended_at"] else now
-    return distance(ended - started)
+    return took(ended - started)
 
 
 def why(run: dict[str, object]) -> str:

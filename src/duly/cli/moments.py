@@ -22,6 +22,11 @@ def distance(span: timedelta) -> str:
     return f"{days}d {rest // HOUR}h" if days < 10 and rest // HOUR else f"{days}d"
 
 
+def took(span: timedelta) -> str:
+    """Tell how long something took: short spans with a tenth of a second."""
+    return f"{span.total_seconds():.1f}s" if span < timedelta(seconds=10) else distance(span)
+
+
 def away(at: datetime, now: datetime) -> str:
     """Tell how far off an instant is: `in 4h 12m`, `3m ago`, `now`."""
     span = at - now

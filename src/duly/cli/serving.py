@@ -1,7 +1,6 @@
 """`serve`, `init` and `demo`: processes that run what is due, and how a store begins."""
 
 from datetime import timedelta
-from typing import cast
 
 import click
 
@@ -48,7 +47,7 @@ def serve(slots: str | None, beat: str, lease: str, drain: str, until_idle: bool
             at=0,
         )
     count = number(slots, "--slots", SLOTS_MOST) if slots is not None else None
-    return cast(int, app.serve(address(), slots=count, until_idle=until_idle, **spans))
+    return app.serve(address(), slots=count, until_idle=until_idle, **spans)
 
 
 @command(name="init", help="Make an empty store; on a standing one it says so.")
@@ -76,4 +75,4 @@ def demo(length: str) -> int:
     from duly import app
     from duly.core.spans import read_span
 
-    return cast(int, app.demo(read_span(length, field="--for")))
+    return app.demo(read_span(length, field="--for"))

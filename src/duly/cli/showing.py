@@ -10,7 +10,7 @@ from duly.cli import out
 from duly.cli.frame import command, settings
 from duly.cli.joining import find
 from duly.cli.listing import state, why
-from duly.cli.moments import away, distance, full_text
+from duly.cli.moments import away, distance, full_text, took
 from duly.cli.table import Cell, pairs, plain
 from duly.cli.words import colour, command_text, many, mark
 from duly.errors import Refused
@@ -95,7 +95,7 @@ def _schedule(shown: "TaskShown", zone: "ZoneInfo | None", now: datetime) -> Row
         ("canonical", str(shown.shape["canonical"])),
         ("zone", definition.zone),
         ("next", coming or "none by itself"),
-        ("runs", plain(command_text(action))),
+        ("command", plain(command_text(action))),
         ("in", plain(str(action.get("cwd") or ""))),
     ]
     env = cast(Mapping[str, str], action.get("env") or {})
@@ -139,7 +139,7 @@ def _history(shown: "TaskShown", now: datetime) -> Rows:
             f"{ending(str(run['id']))}  {mark(word)} {word.replace('_', ' ')}  {away(due, now)}  {reason}".rstrip()
         )
     if lines:
-        rows.append(("runs", "\n".join(lines)))
+        rows.append(("newest", "\n".join(lines)))
     return rows
 
 
@@ -202,8 +202,8 @@ def _times(shown: "RunShown", zone: "ZoneInfo | None", now: datetime) -> Rows:
     if run.stopping_since is not None:
         rows.append(("stopping", f"for {distance(now - run.stopping_since)}"))
     if run.ended_at is not None:
-        took = f"  took {distance(run.ended_at - run.started_at)}" if run.started_at else ""
-        rows.append(("ended", f"{full_text(run.ended_at, zone)}{took}"))
+        spent = f"  took {took(run.ended_at - run.started_at)}" if run.started_at else ""
+        rows.append(("ended", f"{full_text(run.ended_at, zone)}{spent}"))
     elif run.started_at is not None:
         rows.append(("running", f"for {distance(now - run.started_at)}"))
     return rows

@@ -132,7 +132,8 @@ def _clusters(text: str) -> list[tuple[str, int]]:
         width = _width(char)
         if found and (joined or width == 0 or _pairs_flag(found[-1][0], char)):
             piece, before = found[-1]
-            found[-1] = (piece + char, 2 if char == AS_EMOJI or joined else max(before, width))
+            wide = char == AS_EMOJI or joined or _is_flag_half(char)
+            found[-1] = (piece + char, 2 if wide else max(before, width))
         else:
             found.append((char, width))
         joined = char == JOINER
@@ -142,7 +143,7 @@ def _clusters(text: str) -> list[tuple[str, int]]:
 def _width(char: str) -> int:
     if unicodedata.category(char) in {"Mn", "Me", "Cf"}:
         return 0
-    if 0x1F1E6 <= ord(char) <= 0x1F1FF:
+    if _is_flag_half(char):
         return 1
     if 0x1F3FB <= ord(char) <= 0x1F3FF:
         return 0
@@ -150,4 +151,8 @@ def _width(char: str) -> int:
 
 
 def _pairs_flag(before: str, char: str) -> bool:
-    return len(before) == 1 and all(0x1F1E6 <= ord(one) <= 0x1F1FF for one in (before, char))
+    return len(before) == 1 and _is_flag_half(before) and _is_flag_half(char)
+
+
+def _is_flag_half(char: str) -> bool:
+    return 0x1F1E6 <= ord(char) <= 0x1F1FF

@@ -152,7 +152,7 @@ def _read_env(field: Field, value: object) -> Mapping[str, str]:
         if not key or "=" in key or key != key.strip():
             raise Invalid(f"{shown(key)} is not a variable's name", field=field.path)
         if len(key.encode()) + len(item.encode()) + 1 > ARGUMENT_MOST:
-            raise Invalid(f"{field.path}.{key}: it is longer than a process can be given", field=field.path)
+            raise Invalid("it is longer than a process can be given", field=f"{field.path}.{key}")
     return pairs
 
 
@@ -212,8 +212,7 @@ def _read_argv(field: Field, value: object) -> tuple[str, ...]:
     for at, word in enumerate(words):
         if len(word.encode()) > ARGUMENT_MOST:
             raise Invalid(
-                f"{field.path}[{at}]: it has {len(word.encode()):,} bytes, and {ARGUMENT_MOST:,} are allowed",
-                field=field.path,
+                f"it has {len(word.encode()):,} bytes, and {ARGUMENT_MOST:,} are allowed", field=f"{field.path}[{at}]"
             )
     total = sum(len(word.encode()) + 1 for word in words)
     if total > field.most:

@@ -120,7 +120,13 @@ def next_of(tasks: Sequence[Task], *, now: datetime, most: int) -> list[dict[str
 
 def coming(session: "Session", most: int) -> list[Task]:
     """Give the tasks that can have a part in the next so many instants of the store."""
-    return [task for task in session.tasks.next(most) if task.broken is None]
+    wanted = most
+    while True:
+        found = session.tasks.next(wanted)
+        sound = [task for task in found if task.broken is None]
+        if len(sound) >= most or len(found) < wanted:
+            return sound[:most]
+        wanted *= 2
 
 
 def _stream(task: Task, place: int, now: datetime) -> Iterator[tuple[datetime, int, Task]]:

@@ -1,0 +1,118 @@
+"""How tests call the command line: in this process for speed, or as a process of its own."""
+
+import io
+import json
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from duly.cli.frame import run
+
+DULY = str(Path(sys.executable).with_name("duly"))
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def first(self) -> str:
+        return self.err.splitlines()[0] if self.err else ""
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def fault(self) -> Any:
+        return json.loads(self.err)
+
+
+class Scene:
+    """A home of its own, a store in it, and ways to call Duly."""
+
+    def __init__(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.home = home
+        self.store = home / "duly.db"
+        self.env = {
+            "HOME": str(home),
+            "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+            "DULY_STORE": str(self.store),
+            "TZ": "Europe/Berlin",
+            "LC_ALL": "C.UTF-8",
+        }
+        for name in ("XDG_DATA_HOME", "XDG_STATE_HOME", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "DULY_RUN"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in self.env.items():
+            monkeypatch.setenv(name, value)
+        self.monkeypatch = monkeypatch
+
+    def call(self, *args: str) -> Called:
+        """Call in this process."""
+        out, err = _stream(), _stream()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "stdout", out)
+            patch.setattr(sys, "stderr", err)
+            code = run(args)
+        return Called(code, _text(out), _text(err))
+
+    def ok(self, *args: str) -> Called:
+        """Call, and expect success."""
+        called = self.call(*args)
+        assert called.code == 0, called
+        return called
+
+    def process(self, *args: str, env: Mapping[str, str] | None = None, stdin: str = "") -> Called:
+        """Call as a process of its own."""
+        done = subprocess.run(
+            [DULY, *args],
+            env={**self.env, **(env or {})},
+            input=stdin,
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        return Called(done.returncode, done.stdout, done.stderr)
+
+    def add(
+        self, name: str = "hello", *options: str, when: str = "daily 09:00", argv: Sequence[str] = ("true",)
+    ) -> Any:
+        return self.ok("add", name, "--when", when, *options, "--json", "--", *argv).json
+
+    def dump(self) -> object:
+        return dump_of(self.store)
+
+
+def dump_of(path: Path) -> object:
+    """All that a path holds: a database's rows, a file's bytes, a folder's names, or nothing."""
+    if path.is_dir():
+        return sorted(one.name for one in path.iterdir())
+    if not path.exists():
+        return None
+    data = path.read_bytes()
+    if not data.startswith(b"SQLite format 3"):
+        return data
+    with sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True) as raw:
+        lines = list(raw.iterdump())
+    raw.close()
+    return lines
+
+
+def _stream() -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+
+
+def _text(stream: io.TextIOWrapper) -> str:
+    stream.flush()
+    raw = stream.buffer
+    assert isinstance(raw, io.BytesIO)
+    return raw.getvalue().decode()
