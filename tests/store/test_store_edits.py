@@ -231,6 +231,19 @@ def test_a_switch_that_lost_to_another_writer_is_refused_whole(tmp_path: Path) -
         assert s.task(task.id).next_start_at == NINE + HOUR, "without the version a paused task would run"
 
 
+@pytest.mark.parametrize("verb", ["pause", "disable"])
+def test_removing_what_was_off_tells_of_the_stretch_until_then(tmp_path: Path, verb: str) -> None:
+    """Every occurrence whose time has come has a fate, those of a task that was removed while off too."""
+    with scene(tmp_path) as s:
+        task = s.add("one", hourly())
+        switch(s, verb)
+        s.at(NINE + 3 * HOUR)
+        switch(s, "remove")
+        assert stretches(s, task) == [(REASONS[verb], 3)]
+        assert s.task(task.id).planned_until == NINE + 3 * HOUR
+        assert s.faults() == []
+
+
 # Pauses
 
 
@@ -607,6 +620,18 @@ def test_definitions_damaged_by_hand_are_kept_and_shown_and_block_no_other(tmp_p
         with s.store.read() as session:
             assert len(session.tasks.page()) == len(DAMAGE) + 1
         assert len(s.runs()) == 3
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", "7"])
+def test_a_source_damaged_by_hand_blocks_no_other_task(tmp_path: Path, damage: str) -> None:
+    with scene(tmp_path) as s:
+        task = s.add("one", hourly())
+        s.add("two", hourly())
+        s.sql("UPDATE tasks SET source = ? WHERE id = ?", damage, task.id)
+        s.at(NINE + HOUR)
+        assert len(s.plan()) >= 1
+        with s.store.read() as session:
+            assert len(session.tasks.page()) == 2
 
 
 def mended(s: Scene, task: Task, text: str) -> None:

@@ -543,6 +543,34 @@ def test_a_file_that_is_no_store_of_ours_is_left_byte_for_byte(tmp_path: Path, k
     assert not is_remembered(address, environ), "what is not ours is not remembered as ours"
 
 
+def test_looking_at_a_foreign_database_in_use_leaves_nothing_beside_it_and_breaks_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as raw:
+        raw.execute("PRAGMA journal_mode=WAL")
+        raw.execute("CREATE TABLE notes (text TEXT)")
+        raw.execute("BEGIN IMMEDIATE")
+        raw.execute("INSERT INTO notes VALUES ('mine')")
+        before = {one.name: one.read_bytes() for one in tmp_path.iterdir() if not one.name.endswith("-shm")}
+        for opens in every_road(Address(path=path), {"HOME": str(tmp_path / "home")}):
+            with pytest.raises(StoreAway, match="not a store"):
+                opens()
+        after = {one.name: one.read_bytes() for one in tmp_path.iterdir() if not one.name.endswith("-shm")}
+        assert after == before
+        raw.execute("COMMIT")
+        assert raw.execute("SELECT * FROM notes").fetchall() == [("mine",)]
+
+
+def test_a_store_has_one_run_folder_by_whatever_path_it_is_reached(tmp_path: Path) -> None:
+    """Two run folders would be two places: neither holder would find the other's lock nor its keepers."""
+    with scene(tmp_path) as s:
+        (tmp_path / "elsewhere").mkdir()
+        link = tmp_path / "elsewhere" / "link.db"
+        link.symlink_to(s.address.path)
+        other = Store.open(resolve(str(link), {}), s.environ)
+        assert other.address.run_folder.resolve() == s.address.run_folder.resolve()
+        other.close()
+
+
 def test_a_directory_a_missing_folder_and_an_unreadable_place_are_refused_in_words(tmp_path: Path) -> None:
     environ = {"HOME": str(tmp_path / "home")}
     folder = tmp_path / "folder"
