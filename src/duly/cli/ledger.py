@@ -88,6 +88,7 @@ def _once(store: "Store", task: str | None, since: "datetime | None", most: int 
 def _follow(store: "Store", task: str | None, since: "datetime | None", most: int | None) -> None:
     from duly.operations import listing
 
+    store.changed()  # what is written from here on shows itself, also while the first entries are read
     with store.read() as session:
         found = listing.newest(
             session, task=task, since=since, most=most or (FOLLOWED_FROM if since is None else listing.PAGE_MOST)

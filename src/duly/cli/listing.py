@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from duly.store.store import Session
 
 PAGE = 1_000
+# From so many columns on, instants stand beside distances; below so many, only what came of the last run is told.
+WIDE, NARROW = 100, 70
 RUNS_SHOWN = "50"
 CURSOR = click.Option(["--cursor"], metavar="C", help="Go on where `next` of a --json list ended.")
 
@@ -102,7 +104,9 @@ def _next(one: "Listed", now: datetime) -> str:
     if at is None or one.task.broken:
         return "–" if mark("") == "·" else "-"
     if at <= now:
-        return f"due {away(at, now)}" if away(at, now) != "now" else "due now"
+        return f"due {away(at, now)}"
+    if out.width() < WIDE:
+        return away(at, now)
     return f"{away(at, now)} ({clock_text(at, zones.zone(one.task.definition.zone), now)})"
 
 
@@ -115,9 +119,8 @@ def _last(one: "Listed", now: datetime) -> Cell:
     if run is None or run.outcome is None:
         return Cell(text="never ran", styles=("dim",))
     ended = run.ended_at or run.opened_at
-    return Cell(
-        text=f"{mark(run.outcome)} {run.outcome.replace('_', ' ')} {away(ended, now)}", styles=colour(run.outcome)
-    )
+    ago = f" {away(ended, now)}" if out.width() >= NARROW else ""
+    return Cell(text=f"{mark(run.outcome)} {run.outcome.replace('_', ' ')}{ago}", styles=colour(run.outcome))
 
 
 def state(one: "Listed") -> Cell:

@@ -40,6 +40,7 @@ def log(which: str, follow: bool, attempt: str | None) -> None:
             "unknown_id", f'there is no task and no run "{which}": there is no store yet', details={"word": which}
         )
     try:
+        store.changed()  # what is written from here on shows itself
         with store.read() as session:
             run = _run(session, which)
             folder = _folder(store, session, run, number)

@@ -15,8 +15,8 @@ from duly.errors import Invalid
 
 PREVIEW_MOST = 10_000
 MARKS: Mapping[object, str] = {
-    "gap": "gap: stands for a local time that never comes",
-    "fold": "fold: this local time comes twice",
+    "gap": "gap (missing)",
+    "fold": "fold (twice)",
 }
 
 

@@ -71,6 +71,7 @@ def _wait(store: "Store", opened: "Run") -> int:
 def _end_of(store: "Store", opened: "Run") -> "Run":
     """Look until a run has ended; costs next to nothing while nobody writes."""
     run = opened
+    store.changed()  # what is written from here on shows itself
     changed = True
     while run.state != "ended":
         if changed:

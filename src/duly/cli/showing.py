@@ -11,7 +11,7 @@ from duly.cli.frame import command, settings
 from duly.cli.joining import find
 from duly.cli.listing import state, why
 from duly.cli.moments import away, distance, full_text, took
-from duly.cli.table import Cell, pairs, plain
+from duly.cli.table import Cell, cut, pairs, plain
 from duly.cli.words import colour, command_text, many, mark
 from duly.errors import Refused
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 TAIL_BYTES = 4_096
 TAIL_LINES = 8
+INDENT = 12
 INPUT_SHOWN = 200
 Rows = list[tuple[str, str | Cell]]
 
@@ -135,9 +136,8 @@ def _history(shown: "TaskShown", now: datetime) -> Rows:
         word = str(run["outcome"] or run["state"])
         reason = plain(why(dict(run)))
         due = datetime.fromisoformat(str(run["due_at"]))
-        lines.append(
-            f"{ending(str(run['id']))}  {mark(word)} {word.replace('_', ' ')}  {away(due, now)}  {reason}".rstrip()
-        )
+        line = f"{ending(str(run['id']))}  {mark(word)} {word.replace('_', ' ')}  {away(due, now)}  {reason}"
+        lines.append(cut(line.rstrip(), out.width() - INDENT))
     if lines:
         rows.append(("newest", "\n".join(lines)))
     return rows

@@ -59,7 +59,7 @@ def _tell(found: Mapping[str, object], now: datetime) -> None:
         due = datetime.fromisoformat(str(at))
         rows.append(("next due", f"{full_text(due, None)} ({away(due, now)})"))
     for hold in cast(list[dict[str, object]], found["pauses"]):
-        rows += [("paused", plain(_hold(hold)))]
+        rows += [("paused", plain(_hold(hold, now)))]
     for holder in cast(list[dict[str, object]], found["holders"]):
         beat = datetime.fromisoformat(str(holder["last_beat_at"]))
         text = (
@@ -70,11 +70,15 @@ def _tell(found: Mapping[str, object], now: datetime) -> None:
     out.lines(pairs(rows))
 
 
-def _hold(hold: Mapping[str, object]) -> str:
-    until = f" until {hold['until']}" if hold["until"] else ""
+def _hold(hold: Mapping[str, object], now: datetime) -> str:
+    what = "all tasks" if hold["scope"] == "store" else f"{hold['scope']} {hold['target']}"
+    since = away(datetime.fromisoformat(str(hold["since"])), now)
+    end = ""
+    if hold["until"]:
+        until = datetime.fromisoformat(str(hold["until"]))
+        end = f", until {full_text(until, None)} ({away(until, now)})"
     note = f": {hold['note']}" if hold["note"] else ""
-    what = {"store": "all"}.get(str(hold["scope"]), f"{hold['scope']} {hold['target']}")
-    return f"{what} by {hold['by']} since {hold['since']}{until}{note}"
+    return f"{what} by {hold['by']} {since}{end}{note}"
 
 
 def _named(counts: Mapping[str, int], *words: str) -> list[tuple[str, int]]:

@@ -3,7 +3,9 @@
 from duly import __version__
 from duly.clock import from_us
 from duly.operations import shapes
+from duly.operations.lookup import told
 from duly.operations.serving import holders_alive
+from duly.store.rows import Pause
 from duly.store.store import Session, Store
 
 PAGE = 1_000
@@ -31,7 +33,7 @@ def status(store: Store, session: Session) -> dict[str, object]:
         "next_due_at": shapes.instant(None if next_due_us is None else from_us(next_due_us)),
         "version": __version__,
         "holders": [shapes.holder(row, state=row.state, running=len(session.runs.held_by(row.id))) for row in known],
-        "pauses": [shapes.pause(hold) | {"target": hold.target} for hold in session.pauses.all()],
+        "pauses": [shapes.pause(hold) | {"target": _target(session, hold)} for hold in session.pauses.all()],
     }
 
 
@@ -51,6 +53,13 @@ def nothing(address: str) -> dict[str, object]:
         "holders": [],
         "pauses": [],
     }
+
+
+def _target(session: Session, hold: Pause) -> str:
+    task = session.tasks.by_id(hold.target) if hold.scope == "task" else None
+    if task is not None:
+        return told(task)
+    return session.tasks.project(hold.target) or hold.target
 
 
 def _paused(session: Session) -> int:
