@@ -352,6 +352,19 @@ def test_a_claim_takes_its_fence_from_the_task_and_not_from_the_run(tmp_path: Pa
         assert next_.run.attempt == 1
 
 
+def test_a_run_is_not_claimed_before_its_time(tmp_path: Path) -> None:
+    with scene(tmp_path) as s:
+        s.add("one", hourly())
+        s.at(NINE + HOUR)
+        (run,) = s.plan()
+        s.sql("UPDATE runs SET not_before_us = not_before_us + 1 WHERE id = ?", run.id)
+        assert s.claim() == []
+        with s.store.read() as session:
+            assert session.runs.soonest_not_before_us(session.now) is not None, "and somebody will look again"
+        with without(runs.CLAIMABLE, "runs.not_before_us <= ?", "? IS NOT NULL"):
+            assert len(s.claim()) == 1, "this condition is what keeps it waiting"
+
+
 # Beats and sweeps
 
 

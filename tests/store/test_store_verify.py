@@ -223,6 +223,10 @@ def test_findings_have_an_end_however_broken_the_store(tmp_path: Path) -> None:
 # Random interleavings
 
 
+OFTEN = {"pass_time", "plan", "plan_what_was_read_before", "claim", "settle", "settle_with_a_lost_answer", "unpause"}
+OFTEN |= {"enable", "sweep"}
+
+
 class Walk:
     """Several holders over one file, taking steps drawn from a seed; between any two of them anything may come."""
 
@@ -236,8 +240,9 @@ class Walk:
 
     def take(self, count: int) -> None:
         acts = {name.removeprefix("do_"): getattr(self, name) for name in dir(self) if name.startswith("do_")}
+        weights = [4 if name in OFTEN else 1 for name in sorted(acts)]
         for _ in range(count):
-            name = self.draw.choice(sorted(acts))
+            (name,) = self.draw.choices(sorted(acts), weights)
             holder = self.draw.choice(sorted(self.stores))
             self.steps.append(f"{name} {holder}")
             try:
@@ -332,15 +337,11 @@ class Walk:
         target = {"task": self.word(), "project": "default", "store": ""}[scope]
         task_operations.unpause(store, scope, target, by="ann")
 
-    do_unpause_once_more = do_unpause
-
     def do_disable(self, _holder: str, store: Store) -> None:
         task_operations.disable(store, self.word(), by="ann")
 
     def do_enable(self, _holder: str, store: Store) -> None:
         task_operations.enable(store, self.word(), by="ann")
-
-    do_enable_once_more = do_enable
 
     def do_remove_and_add_again(self, _holder: str, store: Store) -> None:
         if self.draw.random() < 0.3:
