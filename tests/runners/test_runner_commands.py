@@ -139,6 +139,17 @@ def test_a_work_that_was_stopped_can_be_cancelled_gently(nursery: Nursery, tmp_p
     assert logs.tail(assignment.folder) == b"bye\n"
 
 
+def test_what_stopped_itself_outside_the_group_hears_term_too(nursery: Nursery, tmp_path: Path) -> None:
+    line = "setsid sh -c 'trap \"echo bye; exit\" TERM; echo $$ > pids; kill -STOP $$; sleep 600 & wait' & wait"
+    assignment = assign(tmp_path, line)
+    with performing(nursery, assignment, grace_s=60) as (command, future):
+        [pid] = until(lambda: numbers(tmp_path / "pids"))
+        until(lambda: (found := processes.read(pid)) is not None and found.state == "T")
+        command.stop("term")
+        future.result(20)
+    assert logs.tail(assignment.folder) == b"bye\n"
+
+
 def test_kill_gives_no_grace(nursery: Nursery, tmp_path: Path) -> None:
     with performing(nursery, assign(tmp_path, "trap '' TERM; echo $$ > pids; sleep 600")) as (command, future):
         until(lambda: numbers(tmp_path / "pids"))

@@ -383,8 +383,9 @@ def test_what_began_in_another_boot_is_gone_unless_its_exit_is_whole(nursery: Nu
     os.close(descriptor)
     assert attached(nursery, assignment).exit_code == 3
     whole = (assignment.folder / "exit").read_bytes()
-    (assignment.folder / "exit").write_bytes(whole[:-2])
-    assert keeping.look(assignment.folder) == keeping.Rebooted()
+    for torn in (whole[:-2], whole[1:], whole.replace(b'"exit_code":3', b'"exit_code":0'), b""):
+        (assignment.folder / "exit").write_bytes(torn)
+        assert keeping.look(assignment.folder) == keeping.Rebooted()
     outcome = attached(nursery, assignment)
     assert (outcome.word, outcome.confirmed) == ("abandoned", True)
 
@@ -399,6 +400,9 @@ def test_the_lock_is_held_by_the_work_and_by_nobody_of_the_holder(nursery: Nurse
         links = {one: [link for link in Path(f"/proc/{one}/fd").iterdir() if link.exists()] for one in who}
         holds = {one for one, all_of in links.items() if any(os.path.samestat(each.stat(), wanted) for each in all_of)}
         assert holds == {pid, keeper_of(assignment)}
+        found = processes.read(pid)
+        assert found is not None
+        assert (found.group, found.session) == (pid, keeper_of(assignment))
         command.stop("kill")
         future.result(20)
     assert not keeping.lock_held(assignment.folder)
@@ -478,6 +482,9 @@ def test_a_keeper_that_others_may_watch_takes_no_other_attempt(nursery: Nursery,
         assert keeping.send_adopt(assignment.folder, holder=SECOND, fence=assignment.fence)
         (tmp_path / "go").touch()
         future.result(20)
+    other = assign(tmp_path, "true", fence=8)
+    perform(nursery, other)
+    assert keeper_of(other) != number
     until(lambda: not lives(number))
 
 
@@ -499,3 +506,13 @@ def test_a_killed_keeper_without_an_attempt_is_nobodys_loss(nursery: Nursery, tm
     kill(keeper_of(first))
     assert perform(nursery, assign(tmp_path, "true", fence=8)).word == "succeeded"
     assert isinstance(keeping.look(first.folder), keeping.Ended)
+
+
+def test_keepers_without_an_attempt_end_with_their_nursery(nursery: Nursery, tmp_path: Path) -> None:
+    attempts = [assign(tmp_path, f"touch here{n}; until test -e here{1 - n}; do :; done", fence=n) for n in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda one: perform(nursery, one), attempts))
+    keepers = [keeper_of(one) for one in attempts]
+    assert nursery.pid is not None
+    kill(nursery.pid)
+    until(lambda: not any(lives(one) for one in keepers))
