@@ -141,3 +141,20 @@ def test_words_that_are_not_utf8_are_refused_and_shown(scene: Scene) -> None:
     assert done.returncode == 2
     assert done.stdout == b""
     assert done.stderr.startswith(b"duly: NAME: ")
+
+
+def test_output_that_cannot_be_written_is_told_as_such(scene: Scene) -> None:
+    scene.add("x")
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [DULY, "list"], env=scene.env, stdout=full, stderr=subprocess.PIPE, check=False, text=True, timeout=60
+        )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "duly: the output cannot be written: No space left on device"
+
+
+def test_closed_streams_are_no_fault(scene: Scene) -> None:
+    scene.add("x")
+    for line in (f"{DULY} list >&-", f"{DULY} list >&- 2>&-", f"{DULY} list --json <&-"):
+        done = subprocess.run(["bash", "-c", line], env=scene.env, check=False, capture_output=True, timeout=60)
+        assert done.returncode == 0, line

@@ -1,5 +1,6 @@
 """How a call that failed is told: the fault, the place, what to try; and the exit code that goes with it."""
 
+import errno
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,8 @@ CODES: Mapping[str, int] = {
     "store_newer": STORE,
 }
 CARET_ROOM = 72
+# What a full disk or a lost terminal answers to output.
+OUTPUT_FAILS = frozenset({errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG})
 
 
 def code_of(fault: BaseException) -> int:
@@ -36,7 +39,10 @@ def told(fault: BaseException, *, args: Sequence[str], as_json: bool) -> int:
     """Tell a fault on standard error and give its exit code."""
     if isinstance(fault, click.ClickException):
         fault = usage(fault)
-    if not isinstance(fault, DulyError):
+    if isinstance(fault, OSError) and fault.filename is None and fault.errno in OUTPUT_FAILS:
+        fault = _Ours(f"the output cannot be written: {fault.strerror}")
+        code = FAILED
+    elif not isinstance(fault, DulyError):
         fault = _ours(fault, args)
         code = OURS
     else:
@@ -117,7 +123,7 @@ def _place(fault: DulyError) -> dict[str, object]:
 
 
 class _Ours(DulyError):
-    """A fault of Duly itself; its reason is in no set, since no program should rely on it."""
+    """What is in nobody's set of reasons: a fault of Duly itself, or output that cannot be written."""
 
     reason = "fault"
 

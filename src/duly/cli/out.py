@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TextIO
 
 RESET = "\x1b[0m"
@@ -22,6 +23,10 @@ NARROWEST = 40
 
 def prepare() -> None:
     """Let the streams take any text: what their encoding lacks is escaped, never an error."""
+    for name in ("stdout", "stderr"):
+        # A process may be started with these closed; what it says then goes nowhere.
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
