@@ -3,6 +3,7 @@
 import os
 import sys
 import threading
+from contextlib import suppress
 from typing import NoReturn
 
 
@@ -15,13 +16,13 @@ def main() -> None:
 
 def _leave(code: int) -> NoReturn:
     """Leave at once where nothing is left to do: taking all modules apart again takes longer than most commands."""
-    try:
+    if "duly.app" in sys.modules or threading.active_count() > 1:
+        sys.exit(code)  # who served has threads and children to part from in order
+    # What cannot be brought out now was told by `run`, whose code says so.
+    with suppress(OSError, ValueError):
         sys.stdout.flush()
+    with suppress(OSError, ValueError):
         sys.stderr.flush()
-    except (OSError, ValueError):
-        sys.exit(code)
-    if threading.active_count() > 1:
-        sys.exit(code)
     os._exit(code)
 
 
