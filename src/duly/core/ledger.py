@@ -59,7 +59,8 @@ def _after(run: Folded, entry: Entry) -> Folded:
             return replace(_current(run, entry, holder=entry.holder), state="waiting")
         case "swept":
             run = _current(run, entry, holder=entry.holder)
-            return replace(run, state="waiting") if entry.details.get("next") == "retry" else run
+            again = entry.details.get("next") == "retry"
+            return replace(run, state="waiting", reason=entry.reason) if again else run
         case "skipped":
             run = run if run.state == "waiting" else _fault(run, f"skipped while {run.state}")
             return replace(run, state="ended", outcome="skipped", reason=entry.reason)
@@ -78,7 +79,9 @@ def _claimed(run: Folded, entry: Entry) -> Folded:
     if fence <= run.fence:
         run = _fault(run, f"fence {fence} claimed after fence {run.fence}")
     seat = _number(entry.details.get("seat"))
-    return replace(run, state="held", attempt=entry.attempt or 0, fence=fence, seat=seat, holder=entry.holder)
+    return replace(
+        run, state="held", reason=None, attempt=entry.attempt or 0, fence=fence, seat=seat, holder=entry.holder
+    )
 
 
 def _ended(run: Folded, entry: Entry) -> Folded:

@@ -13,6 +13,7 @@ from typing import Literal
 from duly.core.lateness import refused_after_interruption
 from duly.core.occurrences import at_key
 from duly.core.planning import Opening
+from duly.core.reasons import ENDED
 from duly.core.run import Entry, Run, RunOutcome, Step
 from duly.core.task import Rules, Task
 
@@ -170,9 +171,10 @@ def skip(run: Run, *, reason: str, now: datetime, details: dict[str, object], by
     """End a waiting run without a start; one that had an attempt ends with that one's outcome, and this reason."""
     assert run.state == "waiting"
     if run.interruptions:
-        after = replace(run, version=run.version + 1, state="ended", outcome="abandoned", reason=reason, ended_at=now)
-        told = {**details, "outcome": "abandoned"}
-        return Step(before=run, after=after, entries=(_entry(run, "ended", now, reason=reason, by=by, details=told),))
+        why = reason if reason in ENDED else run.reason
+        after = replace(run, version=run.version + 1, state="ended", outcome="abandoned", reason=why, ended_at=now)
+        told = {**details, "outcome": "abandoned", "refused": reason}
+        return Step(before=run, after=after, entries=(_entry(run, "ended", now, reason=why, by=by, details=told),))
     after = replace(run, version=run.version + 1, state="ended", outcome="skipped", reason=reason, ended_at=now)
     return Step(before=run, after=after, entries=(_entry(run, "skipped", now, reason=reason, by=by, details=details),))
 
@@ -227,6 +229,7 @@ def _try_again(run: Run, *, why: Interruption, now: datetime, worked_for: timede
         state="waiting",
         worked_for=worked_for,
         interruptions=run.interruptions + 1,
+        reason=why,
         not_before=now,
         started_at=None,
     )

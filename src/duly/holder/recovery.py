@@ -50,10 +50,8 @@ class Recovery:
     def _judge(self, taken: TakenOver) -> Verdict | None:
         """The verdict, or None when the work lives and is to be adopted."""
         holding = taken.holding
-        if taken.never_begun:
-            return Returned(why="it was claimed, and never handed to anybody")
-        if not holding.kept:
-            return self._died(taken.last_seen_at, "its holder died, and its work with it")
+        if known := self._known(taken):
+            return known
         folder = holding.assignment.folder
         if keeping.forbid_start(folder):
             return Returned(why="it had not begun when its holder was gone")
@@ -87,6 +85,19 @@ class Recovery:
                     )
                 case _:
                     assert_never(seen)
+
+    def _known(self, taken: TakenOver) -> Verdict | None:
+        """The verdict on what needs no look, or where a look would show nothing."""
+        if taken.never_begun:
+            return Returned(why="it was claimed, and never handed to anybody")
+        if taken.elsewhere and taken.rebooted:
+            return self._died(taken.last_seen_at, "the machine was restarted while it ran")
+        if taken.elsewhere:
+            told = "its holder fell silent, and worked in another run folder: nothing of it is seen from here"
+            return Outcome(word="abandoned", reason="end_not_confirmed", error=told, confirmed=False)
+        if not taken.holding.kept:
+            return self._died(taken.last_seen_at, "its holder died, and its work with it")
+        return None
 
     def _end(self, holding: Holding) -> None:
         """Make the keeper ours, tell it to end its tree at once, and wait a while for that."""

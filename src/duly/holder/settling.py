@@ -96,7 +96,7 @@ class Settler:
             run = session.runs.by_id(mine.id)
             if run is not None and run.state == "held" and (run.holder, run.fence) == (self._holder, mine.fence):
                 again.append((delivery, run))
-            elif run is not None and run.state == "ended" and run.claim_token == mine.claim_token:
+            elif run is not None and _is_my_own_write(run, mine):
                 done.append(Settled(delivery=delivery, run=run))
             else:
                 session.ledger.add([self._fence_lost(mine, session.now)])
@@ -159,6 +159,13 @@ class Settler:
             by=self._holder,
             told=gone.told,
         )
+
+
+def _is_my_own_write(run: Run, mine: Run) -> bool:
+    """The row is what an earlier write of mine left, whose answer was lost: ended by my claim, or given back."""
+    if run.state == "ended":
+        return run.claim_token == mine.claim_token or (run.claim_token is None and run.fence == mine.fence)
+    return run.state == "waiting" and (run.fence, run.attempt) == (mine.fence, mine.attempt)
 
 
 def _following(session: Session, run: Run) -> datetime | None:

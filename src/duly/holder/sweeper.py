@@ -19,7 +19,7 @@ from duly.holder.figures import Figures
 from duly.holder.holdings import Holding, Holdings
 from duly.runners.registry import Registry
 from duly.store import Session, Store
-from duly.store.rows import parsed
+from duly.store.rows import HolderRow, parsed
 
 ROWS_A_STEP = 200
 """Held runs of others that one step looks at."""
@@ -36,6 +36,10 @@ class TakenOver:
     """The last instant at which the former holder was known to live."""
     never_begun: bool = False
     """Known without a look: our own claim that was handed to nobody."""
+    rebooted: bool = False
+    """The machine was restarted since: nothing that was started before lives."""
+    elsewhere: bool = False
+    """Its former holder worked in another run folder: nothing here tells of its work, and nothing here can end it."""
 
 
 class Sweeper:
@@ -64,7 +68,7 @@ class Sweeper:
         with self._store.read() as session:
             held = session.runs.held_by_others(self._holder, ROWS_A_STEP)
             life = {run.holder: self._life(run.holder) for run in held if run.holder is not None}
-            why = {run.id: self._why(session, run, life) for run in held}
+            why = {run.id: self._why(session, run, life.get(run.holder or "", "unknown")) for run in held}
             chosen = [(run, why[run.id]) for run in held if why[run.id]]
         taken = self._take(chosen)
         self._forget_dead()
@@ -84,10 +88,10 @@ class Sweeper:
     def _life(self, holder: str) -> presence.Life:
         return presence.life_of(self._run_folder, holder)
 
-    def _why(self, session: Session, run: Run, life: dict[str, presence.Life]) -> str:
+    def _why(self, session: Session, run: Run, life: presence.Life) -> str:
         if run.handed_to == self._place:
             return "handed_over"
-        if run.holder is not None and life[run.holder] == "dead":
+        if life == "dead":
             return "holder_died"
         if run.lease_boot != self._boot:
             return "rebooted"
@@ -109,13 +113,14 @@ class Sweeper:
         return taken
 
     def _write(self, session: Session, chosen: Sequence[tuple[Run, str]], sent_us: int) -> list[TakenOver]:
-        ready: list[tuple[Step, Definition, str, datetime]] = []
+        ready: list[tuple[Step, Definition, str, datetime, bool]] = []
         for run, why in chosen:
             definition = self._definition(session, run)
             if definition is None or not self._may_take(definition, why):
                 continue
             former = session.holders.by_id(run.holder or "")
             last_seen = former.last_beat_at if former else run.started_at or session.now
+            elsewhere = why != "stray" and self._is_elsewhere(former, run)
             step = lifecycle.take_over(
                 run,
                 holder=self._holder,
@@ -125,10 +130,10 @@ class Sweeper:
                 now=session.now,
                 why=why,
             )
-            ready.append((step, definition, why, last_seen))
+            ready.append((step, definition, why, last_seen, elsewhere))
         won = session.runs.move([step for step, *_ in ready], naming_lease=True)
         taken = []
-        for step, definition, why, last_seen in ready:
+        for step, definition, why, last_seen, elsewhere in ready:
             if step.after.id not in won:
                 continue
             session.ledger.add(step.entries)
@@ -139,9 +144,17 @@ class Sweeper:
                     silent=why == "lease_over",
                     last_seen_at=last_seen,
                     never_begun=why == "stray" and not holding.kept,
+                    rebooted=why == "rebooted",
+                    elsewhere=elsewhere,
                 )
             )
         return taken
+
+    def _is_elsewhere(self, former: HolderRow | None, run: Run) -> bool:
+        """The former holder worked in another run folder: the file has two names, or was moved."""
+        if run.handed_to == self._place or (former is not None and former.place == self._place):
+            return False
+        return former is not None or self._life(run.holder or "") == "unknown"
 
     def _definition(self, session: Session, run: Run) -> Definition | None:
         text = session.tasks.definition_text(run.task, run.definition_version)

@@ -60,10 +60,10 @@ def verify(store: Store) -> list[Finding]:
             Finding(promise="P6", task=entries[0].task, run=run, text="the ledger tells of a run that is not there")
             for run, entries in by_run.items()
         ]
-        for id_, entries in by_task.items():
+        for id_ in session.tasks.all_ids():
             task = session.tasks.by_id(id_)
-            if task is not None:
-                found += _fates(session, task, entries)
+            assert task is not None
+            found += _fates(session, task, by_task.get(id_, []))
     return found[:FINDINGS_MOST]
 
 

@@ -14,7 +14,7 @@ from duly.operations.lookup import find_task, told
 from duly.store import Session, Store
 from duly.store.plans import arm, disarm
 from duly.store.rows import Pause
-from duly.store.switches import end_waiting, is_armed, lift, lift_over, switch_off, switch_on, write
+from duly.store.switches import attempt, end_waiting, is_armed, lift, lift_over, switch_off, switch_on, write
 from duly.store.tasks import key_of
 from duly.zones import zone as zone_of
 
@@ -88,7 +88,7 @@ def remove(store: Store, word: str, *, by: str) -> Task:
     with store.write() as session:
         lift_over(session)
         task = find_task(session, word)
-        off = switch_off(session, task, reason="task_removed", by=by)
+        off = switch_off(session, _told_of_its_rest(session, task), reason="task_removed", by=by)
         end_waiting(session, task, reason="task_removed", by=by, by_hand_too=True)
         held = [run for run in session.runs.live_of(task.id) if run.state == "held" and run.cancel_asked_at is None]
         move(session, [lifecycle.ask_cancel(run, by=by, now=session.now) for run in held])
@@ -169,6 +169,15 @@ def _new(session: Session, definition: Definition, *, by: str, source: Mapping[s
     )
     armed = arm(task, now)
     return armed if is_armed(task, session.pauses.all()) else disarm(armed)
+
+
+def _told_of_its_rest(session: Session, task: Task) -> Task:
+    """The task with the fate of what it did not owe while it was off on record, and its cursor at now."""
+    if task.next_start_at is not None or task.done or task.broken is not None or not task.definition.triggers:
+        return task
+    reason = "paused" if task.definition.enabled else "disabled"
+    told = attempt(session, task, lambda: switch_on(session, task, reason=reason, at=session.now))
+    return disarm(told) if told is not None else task
 
 
 def _check_ahead(definition: Definition, due: datetime | None, now: datetime) -> None:

@@ -21,8 +21,9 @@ class Address:
 
     @property
     def run_folder(self) -> Path:
-        """The folder beside the file: holders' locks and attempts."""
-        return self.path.with_name(self.path.name + ".run")
+        """The folder beside the file itself, however it is named: holders' locks and attempts."""
+        real = self.path.resolve()
+        return real.with_name(real.name + ".run")
 
     def __str__(self) -> str:
         """The address as people are shown it."""

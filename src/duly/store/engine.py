@@ -117,7 +117,13 @@ def connect(path: Path, *, readonly: bool) -> Line:
     mode = "ro" if readonly else "rw"
     try:
         raw = sqlite3.connect(
-            f"{path.as_uri()}?mode={mode}", uri=True, timeout=0, isolation_level=None, check_same_thread=False
+            f"{path.as_uri()}?mode={mode}",
+            uri=True,
+            # The first statement of a connection may meet the last one's leaving or a recovery of the log: that is
+            # waited for. Afterwards only BEGIN IMMEDIATE can be refused, and `begin` has its own way to wait.
+            timeout=PATIENCE_S,
+            isolation_level=None,
+            check_same_thread=False,
         )
     except sqlite3.Error as error:
         raise StoreAway(f"the store {path} cannot be opened: {error}") from error
@@ -126,8 +132,10 @@ def connect(path: Path, *, readonly: bool) -> Line:
         if readonly:
             raw.execute("PRAGMA query_only=ON")
         else:
-            _patiently(lambda: raw.execute("PRAGMA journal_mode=WAL"), PATIENCE_S)
+            raw.execute("PRAGMA journal_mode=WAL")
             raw.execute("PRAGMA synchronous=FULL")
+            raw.execute("PRAGMA schema_version")
+            raw.execute("PRAGMA busy_timeout=0")
     except BaseException:
         raw.close()
         raise
@@ -181,15 +189,3 @@ def told(path: Path, error: sqlite3.Error) -> StoreAway:
     if code == sqlite3.SQLITE_FULL:
         return StoreAway(f"the disk of the store {path} is full; nothing was changed")
     return StoreAway(f"the store {path} cannot be used: {error}")
-
-
-def _patiently(act: Any, patience_s: float) -> None:
-    until = clock.monotonic_s() + patience_s
-    while True:
-        try:
-            act()
-            return
-        except sqlite3.OperationalError as error:
-            if not is_busy(error) or clock.monotonic_s() >= until:
-                raise
-        clock.pause(chance.between(*BUSY_SLEEP_S))

@@ -191,7 +191,7 @@ def task_of(row: Sequence[Any]) -> Task:
         runs=t["runs"],
         failures_in_a_row=t["failures_in_a_row"],
         last_run=t["last_run"],
-        source=json.loads(t["source"]),
+        source=_mapping(t["source"]),
         created_at=from_us(t["created_us"]),
         created_by=t["created_by"],
         updated_at=from_us(t["updated_us"]),
@@ -199,8 +199,20 @@ def task_of(row: Sequence[Any]) -> Task:
     )
 
 
+def _mapping(stored: str) -> Mapping[str, object]:
+    """A mapping from its JSON text; what another hand left that does not read is nothing, and blocks nobody."""
+    try:
+        read = json.loads(stored)
+    except (ValueError, TypeError, RecursionError):
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
 def _trouble(stored: str | None) -> Broken | None:
-    return None if stored is None else Broken(**json.loads(stored))
+    if stored is None:
+        return None
+    told = _mapping(stored)
+    return Broken(field=str(told.get("field", "definition")), message=str(told.get("message", "it was put aside")))
 
 
 @lru_cache(maxsize=DEFINITIONS_CACHED)
@@ -249,7 +261,7 @@ def entry_of(row: Sequence[Any]) -> Written:
             by=e["by"],
             count=e["count"],
             until_at=at(e["until_us"]),
-            details=json.loads(e["details"]) if e["details"] else {},
+            details=_mapping(e["details"]) if e["details"] else {},
         ),
     )
 

@@ -169,6 +169,7 @@ def _claim(size: int) -> CompilerElement:
             lease_boot=v.c.lease_boot,
             definition_version=v.c.definition_version,
             started_us=v.c.started_us,
+            reason=None,
             handed_to=None,
             stopping_us=None,
         )

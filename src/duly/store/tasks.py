@@ -56,6 +56,7 @@ DUE = Statement(
         .limit(bindparam("most"))
     )
 )
+IDS = Statement(lambda: select(tasks.c.id).order_by(tasks.c.id))
 SOONEST = Statement(lambda: select(func.min(tasks.c.next_start_us)).where(tasks.c.next_start_us.is_not(None)))
 NEXT = Statement(
     lambda: (
@@ -247,6 +248,10 @@ class Tasks:
     def ids_like(self, pattern: str, most: int) -> list[str]:
         """Ids of tasks that match a LIKE pattern."""
         return [row[0] for row in self._line.rows(IDS_LIKE, pattern=pattern, most=most)]
+
+    def all_ids(self) -> list[str]:
+        """The ids of all tasks, removed ones too."""
+        return [row[0] for row in self._line.rows(IDS)]
 
     def page(self, *, after: tuple[str, str] = ("", ""), most: int = 1000) -> list[Task]:
         """Live tasks by project and name, after the given pair of keys."""
