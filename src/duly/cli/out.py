@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -46,7 +47,8 @@ def lines(texts: Iterable[str]) -> None:
 
 def note(text: str) -> None:
     """Print one line on standard error: a hint, a warning, a fault."""
-    flush()
+    with suppress(OSError):  # only for the order on a screen; what cannot be written shows itself at the end
+        flush()
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
 
