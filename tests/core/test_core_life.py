@@ -24,6 +24,7 @@ def claim(run: Run, *, fence: int, holder: str, now: datetime) -> tuple[Run, Ent
     after = replace(
         run,
         state="held",
+        reason=None,
         version=run.version + 1,
         attempt=run.attempt + 1,
         fence=fence,

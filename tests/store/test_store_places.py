@@ -1,0 +1,167 @@
+"""Taking over at the same place, at another place, and after a restart of the machine."""
+
+import os
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from store_scene import LEASE_US, NINE, SECOND, Scene, SetClock, scene
+
+from duly.clock import Clock
+from duly.core.run import Run
+from duly.holder.carrier import Carrier
+from duly.holder.figures import figures
+from duly.holder.holdings import Holdings
+from duly.holder.presence import Presence, place_of
+from duly.holder.recovery import Recovery
+from duly.holder.settling import Delivery, Interrupted, Returned, Settler
+from duly.holder.sweeper import Sweeper
+from duly.ports import Assignment, Detached, How, Outcome
+from duly.runners.registry import Registry
+from duly.store import Store
+from duly.store.address import Address
+from duly.store.rows import HolderRow
+
+
+class Kept:
+    """Work under a keeper, which these tests never start."""
+
+    kept = True
+
+    def check(self, action: object) -> None:
+        return None
+
+    def perform(self, assignment: Assignment, checkpoint: object) -> Outcome | Detached:
+        raise AssertionError("nothing lives that could be adopted")
+
+    def stop(self, how: How) -> None:
+        return None
+
+
+def register(store: Store, holder: str, boot: str) -> Presence:
+    """Stand as a holder: its lock in the run folder, its row in the store."""
+    folder = store.address.run_folder
+    presence = Presence(folder, holder)
+    with store.write() as session:
+        session.holders.insert(
+            HolderRow(
+                id=holder,
+                place=place_of(folder, boot),
+                boot=boot,
+                host="here",
+                pid=os.getpid(),
+                ticks=None,
+                started_at=NINE,
+                last_beat_at=session.now,
+                beat_lease_us=session.lease_us,
+                lease_for=timedelta(microseconds=LEASE_US),
+                state="alive",
+                slots=1,
+                labels=[],
+                version="0.1.0",
+                zone_data="",
+                claims=0,
+                claims_lost=0,
+            )
+        )
+    return presence
+
+
+def look(store: Store, clock: Clock) -> list[Delivery]:
+    """One sweep by a new holder, and its look at what it took over."""
+    registry = Registry({"command": Kept})
+    figures_ = figures()
+    place = place_of(store.address.run_folder, clock.boot_id())
+    sweeper = Sweeper(store, "hld_b", place, figures_, Holdings(), registry)
+    delivered: list[Delivery] = []
+    recovery = Recovery(clock, Carrier(clock, figures_.beat_us, delivered.append), delivered.append, store, "hld_b")
+    for taken in sweeper.step():
+        recovery.step(taken)
+    registry.close()
+    return delivered
+
+
+def held_by_one(s: Scene, **rules: str) -> tuple[Run, Presence]:
+    presence = register(s.store, "hld_a", s.clock.boot)
+    won = s.held("one", **rules)
+    return won.run, presence
+
+
+def over(clock: SetClock) -> None:
+    """Let the lease run out."""
+    clock.lease += LEASE_US + 1
+    clock.moment += 2 * 100 * SECOND
+
+
+def settle(store: Store, deliveries: list[Delivery]) -> None:
+    with store.write() as session:
+        Settler("hld_b", "here", 1).step(session, deliveries)
+
+
+def test_a_claim_of_the_dead_that_never_began_is_given_back_at_once(tmp_path: Path) -> None:
+    with scene(tmp_path) as s:
+        run, presence = held_by_one(s)
+        assert look(s.store, s.clock) == [], "its lock is held: it lives"
+        presence.release()
+        (delivery,) = look(s.store, s.clock)
+        assert isinstance(delivery.verdict, Returned)
+        settle(s.store, [delivery])
+        assert s.run(run.id).state == "waiting"
+        assert s.faults() == []
+
+
+def test_a_store_that_was_moved_away_from_its_run_folder_never_lets_work_start_twice(tmp_path: Path) -> None:
+    """What runs by the folder at the old place cannot be seen from the new one, so it is not started again."""
+    with scene(tmp_path) as s:
+        run, presence = held_by_one(s, on_interrupt="retry")
+        s.close()
+        (tmp_path / "other").mkdir()
+        moved = Address(path=s.address.path.rename(tmp_path / "other" / "duly.db"))
+        store = Store.open(moved, s.environ, clock=s.clock)
+        moved.run_folder.mkdir()
+        over(s.clock)
+        deliveries = look(store, s.clock)
+        for delivery in deliveries:
+            assert isinstance(delivery.verdict, Outcome), delivery.verdict
+            assert not delivery.verdict.confirmed
+        settle(store, deliveries)
+        with store.read() as session:
+            after = session.runs.by_id(run.id)
+        assert after is not None
+        assert after.state == "held" or after.reason == "end_not_confirmed"
+        assert s.claim(store, holder="hld_b") == []
+        assert not (moved.run_folder / "attempts").exists(), "nothing was forbidden where nothing was started"
+        store.close()
+        presence.leave()
+
+
+def write_nothing(folder: Path) -> None:
+    """The mark was never synced: the power cut took it."""
+
+
+def write_folder(folder: Path) -> None:
+    folder.mkdir(parents=True)
+
+
+@pytest.mark.parametrize("left", [write_nothing, write_folder])
+@pytest.mark.parametrize("locks", ["its lock file is left", "its lock file is gone"])
+@pytest.mark.parametrize("policy", ["fail", "retry"])
+def test_after_a_restart_of_the_machine_what_was_held_counts_as_started(
+    tmp_path: Path, left: Callable[[Path], None], locks: str, policy: str
+) -> None:
+    with scene(tmp_path) as s:
+        run, presence = held_by_one(s, on_interrupt=policy)
+        left(s.address.run_folder / "attempts" / f"{run.id}.{run.fence}")
+        presence.release() if "left" in locks else presence.leave()
+        s.clock.boot, s.clock.lease = "boot-two", 5_000_000
+        s.at(s.clock.moment + 60 * SECOND)
+        (delivery,) = look(s.store, s.clock)
+        assert isinstance(delivery.verdict, Interrupted), delivery.verdict
+        settle(s.store, [delivery])
+        after = s.run(run.id)
+        if policy == "fail":
+            assert (after.state, after.outcome, after.reason) == ("ended", "abandoned", "holder_died")
+        else:
+            assert (after.state, after.interruptions) == ("waiting", 1)
+        assert s.faults() == []
