@@ -65,5 +65,10 @@ def place_of(run_folder: Path, boot: str) -> str:
     return f"{boot}:{found.st_dev}:{found.st_ino}"
 
 
+def folder_of(place: str) -> str:
+    """The part of a place that names its run folder; the rest is the boot."""
+    return place.partition(":")[2]
+
+
 def _lock_path(run_folder: Path, holder: str) -> Path:
     return run_folder / "holders" / f"{holder}.lock"

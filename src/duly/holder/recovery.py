@@ -53,6 +53,8 @@ class Recovery:
         if known := self._known(taken):
             return known
         folder = holding.assignment.folder
+        if taken.rebooted:
+            return self._after_reboot(taken)
         if keeping.forbid_start(folder):
             return Returned(why="it had not begun when its holder was gone")
         while True:
@@ -98,6 +100,13 @@ class Recovery:
         if not taken.holding.kept:
             return self._died(taken.last_seen_at, "its holder died, and its work with it")
         return None
+
+    def _after_reboot(self, taken: TakenOver) -> Verdict:
+        """Nothing lives, and no mark proves nothing: what was held counts as started (P3)."""
+        seen = keeping.look(taken.holding.assignment.folder)
+        if isinstance(seen, keeping.Ended):
+            return keeping.outcome_from_exit(seen.exit)
+        return self._died(taken.last_seen_at, "the machine was restarted while it ran")
 
     def _end(self, holding: Holding) -> None:
         """Make the keeper ours, tell it to end its tree at once, and wait a while for that."""

@@ -91,10 +91,11 @@ class Sweeper:
     def _why(self, session: Session, run: Run, life: presence.Life) -> str:
         if run.handed_to == self._place:
             return "handed_over"
-        if life == "dead":
-            return "holder_died"
+        # A lock file outlives a restart of the machine: whose lease is of another boot died with that boot.
         if run.lease_boot != self._boot:
             return "rebooted"
+        if life == "dead":
+            return "holder_died"
         assert run.lease_end_us is not None
         return "lease_over" if run.lease_end_us < session.lease_us else ""
 
@@ -152,9 +153,9 @@ class Sweeper:
 
     def _is_elsewhere(self, former: HolderRow | None, run: Run) -> bool:
         """The former holder worked in another run folder: the file has two names, or was moved."""
-        if run.handed_to == self._place or (former is not None and former.place == self._place):
-            return False
-        return former is not None or self._life(run.holder or "") == "unknown"
+        if former is not None:
+            return presence.folder_of(former.place) != presence.folder_of(self._place)
+        return run.handed_to != self._place and self._life(run.holder or "") == "unknown"
 
     def _definition(self, session: Session, run: Run) -> Definition | None:
         text = session.tasks.definition_text(run.task, run.definition_version)
