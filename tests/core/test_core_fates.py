@@ -76,7 +76,7 @@ rules = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(scene=scenes(), moves=st.lists(steps, min_size=1, max_size=8), told=rules)
 @example(
     scene=((Once(at=CHANGES[0]), Daily(times=(time(3),))), "Europe/Berlin", CHANGES[0] - timedelta(hours=1)),

@@ -172,6 +172,17 @@ def test_a_retry_that_is_refused_at_its_start_keeps_the_outcome_of_its_last_atte
     assert step.after.outcome == "abandoned", "it was opened and started, so it was not skipped"
 
 
+@pytest.mark.parametrize("refused", ["stale", "paused", "disabled", "task_removed", "queue_full"])
+def test_an_end_that_is_no_success_always_has_a_reason_of_the_ends(refused: str) -> None:
+    retry = interrupt(held(), now=NINE + MINUTE).after
+    again, _ = claim(retry, fence=2, holder="hld_b", now=NINE + MINUTE)
+    back = lifecycle.give_back(again, now=NINE + 2 * MINUTE, why="it had not begun").after
+    for run in (retry, back):
+        after = lifecycle.skip(run, reason=refused, now=NINE + HOUR, details={}).after
+        assert after.outcome == "abandoned"
+        assert after.reason in reasons.ENDED
+
+
 def test_what_is_given_back_is_free_of_charge_but_keeps_its_number() -> None:
     step = lifecycle.give_back(held(attempt=3, fence=9, interruptions=1, worked_for=MINUTE), now=NINE + HOUR, why="x")
     assert (step.after.state, step.after.attempt, step.after.fence) == ("waiting", 3, 9)

@@ -73,7 +73,7 @@ def test_reading_and_opening_are_never_refused_because_another_command_ends_at_t
         s.add("one", hourly())
         s.close()  # so that the others are the last to leave, and clean up after themselves
         with coming_and_going(s, 2) as turns:
-            until = clock.monotonic_s() + 2
+            until = clock.monotonic_s() + 1.5
             while clock.monotonic_s() < until:
                 reader = Store.find(s.address, s.environ)
                 assert reader is not None

@@ -23,6 +23,7 @@ from store_scene import (
 )
 
 from duly.core import lifecycle
+from duly.core.reasons import ENDED, NO_START
 from duly.core.run import Run
 from duly.core.task import Task
 from duly.core.triggers import Cron, Once
@@ -368,6 +369,10 @@ def test_whatever_several_holders_and_people_do_between_one_another_every_promis
         for _ in range(8):
             walk.take(15)
             assert s.faults() == [], (seed, walk.steps)
+            for run in s.runs():
+                assert (run.outcome is not None) == (run.ended_at is not None) == (run.state == "ended"), run
+                known = {"skipped": NO_START, "succeeded": {None}}.get(run.outcome or "", ENDED)
+                assert run.state != "ended" or run.reason in known, (seed, run)
         live = [(run.task, run.seat) for run in s.runs() if run.state in {"held", "parked"}]
         assert len(set(live)) == len(live)
         with s.store.read() as session:
