@@ -29,7 +29,7 @@ turns = 0
 while not ended.is_set():
     store = Store.open(address, environ)
     with store.write() as session:
-        session.tasks.ensure_project(f"{sys.argv[3]} {turns}", "p", session.now)
+        session.projects.ensure(f"{sys.argv[3]} {turns}", "p", session.now)
     store.close()
     turns += 1
 print(turns, flush=True)
@@ -85,7 +85,7 @@ def test_reading_and_opening_are_never_refused_because_another_command_ends_at_t
         found = Store.find(Address(path=s.address.path), s.environ)
         assert found is not None
         with found.read() as session:
-            assert len(session.tasks.project_names()) == 1 + sum(turns), "every write that was answered stands"
+            assert len(session.projects.names()) == 1 + sum(turns), "every write that was answered stands"
         found.close()
 
 

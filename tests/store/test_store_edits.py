@@ -32,7 +32,7 @@ from duly.holder.settling import Interrupted, Returned
 from duly.operations import runs as run_operations
 from duly.operations import tasks as task_operations
 from duly.store import plans, switches, tasks
-from duly.store.tasks import key_of
+from duly.core.names import key_of
 
 
 def pause(s: Scene, scope: str = "task", target: str = "one", until: timedelta | None = None) -> None:

@@ -381,6 +381,7 @@ def test_a_giving_back_whose_answer_was_lost_is_not_taken_for_a_lost_fence_of_an
         run = s.run(won.run.id)
         assert (run.state, run.attempt) == ("waiting", 1)
         assert s.kinds().count("returned") == 1
+        assert "fence_lost" not in s.kinds(), "nobody took it away"
         assert s.faults() == []
 
 

@@ -25,7 +25,8 @@ from duly.core.run import Run, Step
 from duly.core.task import Task
 from duly.errors import StoreAway
 from duly.holder.dispatcher import Won
-from duly.holder.settling import Returned
+from duly.holder.settling import Interrupted, Returned
+from duly.operations import tasks as task_operations
 from duly.store import Store, runs, steps, tasks
 from duly.store.plans import write_plans
 from duly.store.runs import Claim
@@ -280,6 +281,33 @@ def test_a_woken_holder_changes_nothing_after_its_successor_has_ended_the_run(tm
         assert s.settle(won, replace(SUCCEEDED, word="failed", exit_code=3)).run is None
         assert s.settle(won, Returned(why="x")).run is None
         assert s.run(won.run.id) == before
+        assert s.faults() == []
+
+
+@pytest.mark.parametrize("what", ["gave the run back", "tries it again"])
+@pytest.mark.parametrize("paused", [False, True])
+def test_a_woken_holder_says_so_even_where_its_successor_gave_the_run_back(
+    tmp_path: Path, what: str, paused: bool
+) -> None:
+    """The run waits with the woken holder's own fence and attempt, yet it was not the woken one who let it go."""
+    with scene(tmp_path) as s:
+        won = s.held(on_interrupt="retry")
+        over = lifecycle.take_over(
+            won.run, holder=B, token="t", lease_end_us=9, boot="boot-one", now=NINE, why="lease_over"
+        )
+        with s.connect().write() as session:
+            assert session.runs.move([over], naming_lease=True)
+            session.ledger.add(over.entries)
+        taken = Won(run=over.after, task=won.task, definition=won.definition)
+        verdict = Returned(why="x") if "back" in what else Interrupted(why="lease_lost", ended_at=s.clock.now())
+        s.settle(taken, verdict, holder=B)
+        assert s.run(won.run.id).state == "waiting"
+        if paused:
+            task_operations.pause(s.store, "task", "one", until=None, note=None, by="ann")
+        before = s.run(won.run.id)
+        assert s.settle(won, SUCCEEDED).run is None
+        assert s.run(won.run.id) == before
+        assert s.kinds()[-1] == "fence_lost"
         assert s.faults() == []
 
 

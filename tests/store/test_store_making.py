@@ -27,7 +27,7 @@ print("ready", flush=True)
 sys.stdin.readline()
 store = Store.open(Address(path=Path(sys.argv[1])), {"HOME": sys.argv[2]}, create=True)
 with store.write() as session:
-    session.tasks.ensure_project(sys.argv[3], sys.argv[3], session.now)
+    session.projects.ensure(sys.argv[3], sys.argv[3], session.now)
 store.close()
 print("made", flush=True)
 """
