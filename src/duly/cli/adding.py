@@ -33,7 +33,7 @@ class Add(Command):
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         """Show how the command is parted off."""
-        return [*super().collect_usage_pieces(ctx), "-- COMMAND ARG..."]
+        return [*filter(None, super().collect_usage_pieces(ctx)), "-- COMMAND ARG..."]
 
 
 def _add(name: str, extra: tuple[str, ...], dry_run: bool, **given: Any) -> None:
