@@ -1,12 +1,14 @@
 """`serve`: a holder in this process, with its signals and its log, until it is stopped."""
 
+import json
 import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 
 from duly.errors import StoreAway
 from duly.holder.holder import Holder, Tell, wish
@@ -66,7 +68,7 @@ def log() -> Tell:
         structlog.PrintLogger(sys.stderr),
         processors=[
             structlog.processors.TimeStamper(fmt="%Y-%m-%dT%H:%M:%SZ", utc=True),
-            structlog.processors.KeyValueRenderer(key_order=["timestamp", "event"]),
+            _line,
         ],
     )
 
@@ -74,6 +76,14 @@ def log() -> Tell:
         logger.msg(event, **figures)
 
     return tell
+
+
+def _line(_logger: object, _name: str, said: MutableMapping[str, Any]) -> str:
+    """One line of the log: when, what, and the figures that are known."""
+    timestamp, event = said.pop("timestamp"), said.pop("event")
+    known = {name: value for name, value in said.items() if value is not None}
+    figures = " ".join(f"{name}={json.dumps(value, ensure_ascii=False, default=str)}" for name, value in known.items())
+    return f"{timestamp} {event} {figures}".rstrip()
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from datetime import timedelta
 from duly.chance import token_bytes
 from duly.core import lifecycle
 from duly.core.admission import Admitted, Skipped, Waits, admit
+from duly.core.names import key_of
 from duly.core.run import BY_TIME_OR_EVENT, Entry, Run, Step
 from duly.core.task import Broken, Definition, Task
 from duly.store import Session
@@ -16,7 +17,6 @@ from duly.store.pauses import holding
 from duly.store.rows import Pause, parsed
 from duly.store.runs import Claim
 from duly.store.switches import move
-from duly.store.tasks import key_of
 
 LOOKED_AT_MOST = 4096
 """Waiting runs that one turn looks at when those at the front may not start."""

@@ -308,11 +308,12 @@ class Holder:
         self.registry.close()
 
     def _told_settled(self, settled: Settled) -> None:
-        run = settled.run
+        run, work = settled.run, settled.delivery.holding.assignment
+        told: dict[str, object] = {"task": work.task_name, "run": work.run, "attempt": work.attempt}
         if run is None:
-            self._tell("run lost", {"run": settled.delivery.holding.run.id})
+            self._tell("run lost", told)
         elif run.state == "ended":
-            self._tell("run ended", {"run": run.id, "outcome": run.outcome, "reason": run.reason})
+            self._tell("run ended", {**told, "outcome": run.outcome, "reason": run.reason})
 
 
 def wish(

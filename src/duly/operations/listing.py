@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from duly.clock import to_us
+from duly.core.names import key_of
 from duly.core.reading import shown
 from duly.core.run import Run
 from duly.core.task import Task
@@ -15,7 +16,6 @@ from duly.operations.telling import attempts_of, waiting_for
 from duly.store.pauses import holding
 from duly.store.rows import Pause, Written
 from duly.store.store import Session
-from duly.store.tasks import key_of
 
 STATES = ("waiting", "running", "parked", "ended")
 OUTCOMES = ("succeeded", "failed", "timed_out", "cancelled", "abandoned", "skipped")

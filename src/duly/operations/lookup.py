@@ -7,13 +7,13 @@ import os
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
+from duly.core.names import key_of
 from duly.core.reading import nearest, shown
 from duly.core.run import Run
 from duly.core.task import Task
 from duly.errors import Invalid, Refused
 from duly.ids import ALPHABET, CHANCE_DIGITS, TIME_DIGITS
 from duly.store.store import Session
-from duly.store.tasks import key_of
 
 ENDING_LEAST = 6
 ENDING_SHOWN = 8

@@ -2,6 +2,7 @@
 
 from duly import ids
 from duly.core import lifecycle
+from duly.core.names import key_of
 from duly.core.occurrences import manual_key
 from duly.core.run import Run
 from duly.core.task import Task
@@ -11,7 +12,6 @@ from duly.operations.lookup import find_run, find_task, told
 from duly.store import Session, Store
 from duly.store.pauses import holding
 from duly.store.switches import lift_over, move
-from duly.store.tasks import key_of
 
 INPUT_MOST = 10 * 1024 * 1024
 KEY_MOST = 200

@@ -59,7 +59,7 @@ def _target(session: Session, hold: Pause) -> str:
     task = session.tasks.by_id(hold.target) if hold.scope == "task" else None
     if task is not None:
         return told(task)
-    return session.tasks.project(hold.target) or hold.target
+    return session.projects.name(hold.target) or hold.target
 
 
 def _paused(session: Session) -> int:
@@ -69,7 +69,7 @@ def _paused(session: Session) -> int:
 
 def _broken(session: Session) -> int:
     """Only reading a definition tells whether it reads, so all are read."""
-    from duly.store.tasks import key_of
+    from duly.core.names import key_of
 
     count, after = 0, ("", "")
     while True:

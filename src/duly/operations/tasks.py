@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from duly import ids
+from duly.core.names import key_of
 from duly.core.planning import first_due
 from duly.core.run import Entry
 from duly.core.task import Definition, Task
@@ -15,7 +16,6 @@ from duly.store import Session, Store
 from duly.store.plans import arm, disarm
 from duly.store.rows import Pause
 from duly.store.switches import attempt, end_waiting, is_armed, lift, lift_over, switch_off, switch_on, write
-from duly.store.tasks import key_of
 from duly.zones import zone as zone_of
 
 
@@ -44,7 +44,7 @@ def add(store: Store, definition: Definition, *, by: str, source: Mapping[str, o
                 hint=f"another name, or duly remove {told(taken)}",
             )
         if not dry_run:
-            session.tasks.ensure_project(key_of(definition.project), definition.project, session.now)
+            session.projects.ensure(key_of(definition.project), definition.project, session.now)
             session.tasks.insert(task)
             session.ledger.add([_told(session, "defined", task, by, {"version": 1})])
     return task
@@ -201,8 +201,8 @@ def _target(session: Session, scope: str, target: str) -> str:
     if scope == "task":
         return find_task(session, target).id
     key = key_of(target)
-    if session.tasks.project(key) is None:
-        names = session.tasks.project_names()
+    if session.projects.name(key) is None:
+        names = session.projects.names()
         raise Refused(
             "unknown_id", f"there is no project {target!r}", details={"word": target}, hint=", ".join(names[:5]) or None
         )

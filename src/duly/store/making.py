@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duly
-from duly import ids
+from duly import clock, ids
 from duly.errors import StoreAway, StoreNewer
 from duly.store import engine
 from duly.store.address import Address, check_place, is_remembered, remember
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 SUFFIXES = ("", "-wal", "-shm", "-journal")
 BACKUP_TRIES = 10_000
+LINKED_WITHIN_S = 2.0
+LOOK_EVERY_S = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +78,21 @@ def check_not_vanished(address: Address, environ: Mapping[str, str]) -> None:
         )
 
 
+def check_one_name(path: Path) -> None:
+    """Refuse a file with several hard links: each name would get a log of its own, and the file would be damaged.
+
+    A store that is being put at its place has two names for a moment, which is waited for.
+    """
+    until = clock.monotonic_s() + LINKED_WITHIN_S
+    while _links(path) > 1:
+        if clock.monotonic_s() > until:
+            raise StoreAway(
+                f"the store {path} has more than one name (hard links): SQLite's log would be kept under each of them",
+                hint="use a symbolic link, or remove the other names",
+            )
+        clock.pause(LOOK_EVERY_S)
+
+
 def look(line: engine.Line, path: Path) -> Found:
     """Read which revision the file is of; StoreAway when it is no store of ours."""
     try:
@@ -113,6 +130,13 @@ def migrate(address: Address, line: engine.Line) -> Path:
     except sqlite3.Error as error:
         raise engine.told(address.path, error) from error
     return backup
+
+
+def _links(path: Path) -> int:
+    try:
+        return path.stat().st_nlink
+    except OSError:
+        return 0  # gone in between: opening it says so
 
 
 def _foreign(path: Path) -> StoreAway:

@@ -18,6 +18,7 @@ from duly.store.holders import Holders
 from duly.store.ledger import Ledger
 from duly.store.missed import MissedOnes
 from duly.store.pauses import Pauses
+from duly.store.projects import Projects
 from duly.store.runs import Runs
 from duly.store.tasks import Tasks
 
@@ -35,6 +36,7 @@ class Session:
     ledger: Ledger
     holders: Holders
     pauses: Pauses
+    projects: Projects
 
 
 class Store:
@@ -94,6 +96,7 @@ class Store:
         cls, address: Address, environ: Mapping[str, str], clock: Clock, *, readonly: bool, may_migrate: bool
     ) -> "Store":
         check_place(address)
+        making.check_one_name(address.path)
         try:
             # Looked at by a reader first: what is not ours must be left exactly as it is.
             line = engine.connect(address.path, readonly=True)
@@ -223,6 +226,7 @@ class Store:
             ledger=Ledger(line),
             holders=Holders(line),
             pauses=Pauses(line),
+            projects=Projects(line),
         )
 
 

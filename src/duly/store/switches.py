@@ -9,6 +9,7 @@ from datetime import datetime
 
 from duly import zones
 from duly.core import lifecycle
+from duly.core.names import key_of
 from duly.core.occurrences import at_key
 from duly.core.planning import owed
 from duly.core.run import BY_TIME_OR_EVENT, Entry, Step
@@ -18,7 +19,6 @@ from duly.store.pauses import holding
 from duly.store.plans import arm, bring_up_to_now, disarm
 from duly.store.rows import Pause
 from duly.store.store import Session
-from duly.store.tasks import key_of
 
 
 def is_armed(task: Task, pauses: Sequence[Pause]) -> bool:

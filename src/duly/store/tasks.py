@@ -10,11 +10,12 @@ from sqlalchemy.sql.elements import CompilerElement
 
 from duly.clock import to_us
 from duly.core.definition_json import definition_to_json
+from duly.core.names import key_of
 from duly.core.task import Broken, Definition, Task
 from duly.store.engine import Line
 from duly.store.rows import TASK_COLUMNS, dump, task_of, us
 from duly.store.sql import Batch, Statement, rows_of
-from duly.store.tables import definitions, pauses, projects, tasks
+from duly.store.tables import definitions, pauses, tasks
 
 _columns = [tasks.c[name] for name in TASK_COLUMNS]
 
@@ -116,13 +117,6 @@ SET_STATE = Statement(
             next_start_us=bindparam("next_start_us"),
             done=bindparam("done"),
         )
-    )
-)
-PROJECT = Statement(lambda: select(projects.c.name).where(projects.c.name_key == bindparam("key")))
-PROJECTS = Statement(lambda: select(projects.c.name).order_by(projects.c.name_key))
-INSERT_PROJECT = Statement(
-    lambda: insert(projects).values(
-        name_key=bindparam("name_key"), name=bindparam("name"), created_us=bindparam("created_us")
     )
 )
 SET_TROUBLE = Statement(
@@ -365,23 +359,6 @@ class Tasks:
             self._line.many(COUNTED, [(task, 1, verdict, run) for task, run, verdict in first.values()])
             left = [end for end in left if first[end[0]] is not end and first[end[0]] != end]
 
-    def ensure_project(self, key: str, name: str, now: datetime) -> str:
-        """Make a project unless there is one of this key; gives the name it goes by."""
-        row = self._line.row(PROJECT, key=key)
-        if row is not None:
-            return str(row[0])
-        self._line.run(INSERT_PROJECT, name_key=key, name=name, created_us=to_us(now))
-        return name
-
-    def project_names(self) -> list[str]:
-        """The names of all projects."""
-        return [str(row[0]) for row in self._line.rows(PROJECTS)]
-
-    def project(self, key: str) -> str | None:
-        """The name of the project of this key."""
-        row = self._line.row(PROJECT, key=key)
-        return None if row is None else str(row[0])
-
 
 def _cells(task: Task) -> dict[str, Any]:
     definition: Definition = task.definition
@@ -412,10 +389,3 @@ def _cells(task: Task) -> dict[str, Any]:
         "last_run": task.last_run,
         "trouble": None,
     }
-
-
-def key_of(name: str) -> str:
-    """A name as names are compared: ignoring case."""
-    import unicodedata
-
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
