@@ -171,7 +171,7 @@ def skip(run: Run, *, reason: str, now: datetime, details: dict[str, object], by
     """End a waiting run without a start; one that had an attempt ends with that one's outcome, and this reason."""
     assert run.state == "waiting"
     if run.interruptions:
-        why = reason if reason in ENDED else run.reason
+        why = reason if reason in ENDED else run.reason or "holder_died"
         after = replace(run, version=run.version + 1, state="ended", outcome="abandoned", reason=why, ended_at=now)
         told = {**details, "outcome": "abandoned", "refused": reason}
         return Step(before=run, after=after, entries=(_entry(run, "ended", now, reason=why, by=by, details=told),))

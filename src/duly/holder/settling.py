@@ -96,7 +96,7 @@ class Settler:
             run = session.runs.by_id(mine.id)
             if run is not None and run.state == "held" and (run.holder, run.fence) == (self._holder, mine.fence):
                 again.append((delivery, run))
-            elif run is not None and _is_my_own_write(run, mine):
+            elif run is not None and _is_my_own_write(session, run, mine):
                 done.append(Settled(delivery=delivery, run=run))
             else:
                 session.ledger.add([self._fence_lost(mine, session.now)])
@@ -161,11 +161,15 @@ class Settler:
         )
 
 
-def _is_my_own_write(run: Run, mine: Run) -> bool:
-    """The row is what an earlier write of mine left, whose answer was lost: ended by my claim, or given back."""
-    if run.state == "ended":
-        return run.claim_token == mine.claim_token or (run.claim_token is None and run.fence == mine.fence)
-    return run.state == "waiting" and (run.fence, run.attempt) == (mine.fence, mine.attempt)
+def _is_my_own_write(session: Session, run: Run, mine: Run) -> bool:
+    """The row is what an earlier write of mine left, whose answer was lost: ended by my claim, or given back by me."""
+    if run.state == "ended" and run.claim_token == mine.claim_token:
+        return True
+    for written in reversed(session.ledger.of_run(run.id)):
+        entry = written.entry
+        if entry.attempt == mine.attempt and entry.kind in {"returned", "swept"}:
+            return mine.holder == (entry.holder if entry.kind == "returned" else entry.by)
+    return False
 
 
 def _following(session: Session, run: Run) -> datetime | None:
