@@ -1,4 +1,4 @@
-"""The indexes: declared once for both databases, on the tables of `tables.py`.
+"""The indexes: declared once for both databases, on the tables beside them.
 
 Kept apart because declaring them loads both dialects, which no command but a migration needs.
 
