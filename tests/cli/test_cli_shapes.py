@@ -10,7 +10,7 @@ from duly.store.tasks import FAILURE
 
 # As the contract lists them.
 TASK = """id project name description labels enabled done broken paused triggers zone action rules source version
-created_at created_by updated_at updated_by next_due_at next_start_at last_run counts"""
+created_at created_by updated_at next_due_at next_start_at last_run counts"""
 RUN = """id task task_name project occurrence due_at opened_at opened_by opened_by_whom state outcome reason attempt
 fence seat holder host definition_version input retry_of waiting_for not_before started_at stopping_since ended_at
 late_by_s exit_code signal error session usage question log_bytes log_cut attempts notices"""

@@ -40,6 +40,7 @@ class Place:
             "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
         }
         self.served: list[subprocess.Popen[str]] = []
+        self.ids: dict[int, str] = {}
 
     def duly(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
@@ -76,8 +77,12 @@ class Place:
         assert process.stdout is not None
         line = process.stdout.readline()
         assert line.startswith(f"duly: serving {self.store} as hld_"), (line, self.errors())
-        process.args = line.split()[4]  # the holder's id, for the test to ask for
+        self.ids[process.pid] = line.split()[4]
         return process
+
+    def id_of(self, process: subprocess.Popen[str]) -> str:
+        """The holder's id of a server."""
+        return self.ids[process.pid]
 
     def errors(self) -> str:
         return "\n".join(path.read_text() for path in sorted(self.home.glob("serve-*.err")))

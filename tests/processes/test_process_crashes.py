@@ -43,7 +43,7 @@ def test_a_command_outlives_its_killed_holder_with_one_start_its_whole_output_an
     let_go(place)
     run = place.ended()
     assert (run["outcome"], run["reason"], run["exit_code"], run["attempt"]) == ("failed", "exit_status", 7, 1)
-    assert run["holder"] == second.args
+    assert run["holder"] == place.id_of(second)
     assert place.duly("log", run["id"]).stdout == "begun\nended\n"
     assert len(place.seen()) == 1
     kinds = [row[0] for row in place.rows("SELECT kind FROM ledger WHERE run = ? ORDER BY seq", run["id"])]
@@ -56,7 +56,7 @@ def test_a_sibling_adopts_what_a_killed_holder_ran_without_waiting_for_its_lease
     start_slow(place)
     second = place.serve(lease="100s")
     first.kill()
-    wait_for(lambda: place.rows("SELECT 1 FROM ledger WHERE kind = 'adopted' AND holder = ?", second.args))
+    wait_for(lambda: place.rows("SELECT 1 FROM ledger WHERE kind = 'adopted' AND holder = ?", place.id_of(second)))
     assert len(place.seen()) == 1
 
 
@@ -83,9 +83,9 @@ def test_a_frozen_holders_child_has_ended_before_its_successor_starts_and_the_wo
     wait_for(lambda: len(place.seen()) == 2)
     assert not alive(pid)
     before = place.rows(STANDS)
-    assert place.rows("SELECT holder, attempt FROM runs") == [(second.args, 2)]
+    assert place.rows("SELECT holder, attempt FROM runs") == [(place.id_of(second), 2)]
     os.kill(frozen.pid, signal.SIGCONT)
-    wait_for(lambda: place.rows("SELECT 1 FROM ledger WHERE kind = 'fence_lost' AND holder = ?", frozen.args))
+    wait_for(lambda: place.rows("SELECT 1 FROM ledger WHERE kind = 'fence_lost' AND holder = ?", place.id_of(frozen)))
     assert place.rows(STANDS) == before
     assert alive(int(place.seen()[1][0]))
     assert place.duly("verify").returncode == 0
@@ -166,12 +166,12 @@ def test_a_killed_keepers_work_is_ended_and_its_run_abandoned(place: Place) -> N
 def test_without_its_lock_file_a_living_holder_is_not_taken_for_dead(place: Place) -> None:
     first = place.serve()
     start_slow(place)
-    (place.home / "duly.db.run" / "holders" / f"{first.args}.lock").unlink()
+    (place.home / "duly.db.run" / "holders" / f"{place.id_of(first)}.lock").unlink()
     second = place.serve()
-    wait_for(lambda: beats(place, second.args) >= 2)
+    wait_for(lambda: beats(place, place.id_of(second)) >= 2)
     let_go(place)
     run = place.ended()
-    assert run["holder"] == first.args
+    assert run["holder"] == place.id_of(first)
     assert not place.rows("SELECT 1 FROM ledger WHERE kind = 'taken_over'")
 
 

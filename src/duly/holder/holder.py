@@ -12,7 +12,8 @@ from duly import clock as machine
 from duly import ids, zones
 from duly.clock import MICROSECOND
 from duly.core.run import Entry
-from duly.errors import StoreAway, StoreNewer
+from duly.errors import StoreAway, StoreBusy, StoreNewer
+from duly.holder.blocking import Unblocker
 from duly.holder.carrier import Carrier, Carriers
 from duly.holder.dispatcher import Dispatcher
 from duly.holder.figures import Figures, figures
@@ -25,6 +26,7 @@ from duly.holder.recovery import Recovery
 from duly.holder.settling import Settled, Settler
 from duly.holder.sweeper import Sweeper, TakenOver
 from duly.holder.writer import Writer
+from duly.runners import processes
 from duly.runners.registry import Registry
 from duly.store import Store
 from duly.store.rows import HolderRow
@@ -90,6 +92,8 @@ class Holder:
         )
         self._heart_store = store.another()
         self.heart = Heart(self._heart_store, self.id, self._boot, wish.figures, self.holdings)
+        self.unblocker = Unblocker(self._heart_store, self._boot, self._tell)
+        self.sweeper.killed = self.unblocker.killed
         self.guard = Guard(store.clock, wish.figures, self.holdings)
         self._beating = Beating(self.heart, self.guard, wish.figures, on_beat=self._on_beat)
         self._strays: list[str] = []
@@ -103,13 +107,14 @@ class Holder:
     def register(self) -> None:
         """Enter this life into the store, and take back tasks that were put aside."""
         now, lease_us = self.store.clock.now(), self.store.clock.lease_us()
+        own = processes.read(os.getpid())
         row = HolderRow(
             id=self.id,
             place=self._place,
             boot=self._boot,
             host=socket.gethostname(),
             pid=os.getpid(),
-            ticks=None,
+            ticks=own.ticks if own is not None else None,
             started_at=now,
             last_beat_at=now,
             beat_lease_us=lease_us,
@@ -241,6 +246,8 @@ class Holder:
     def _on_beat(self, answer: Beaten | StoreAway) -> None:
         if isinstance(answer, StoreAway):
             self._tell("beat unanswered", {"error": answer.message})
+            if isinstance(answer, StoreBusy):
+                self.unblocker.step()
         elif answer.strays:
             with self._strays_lock:
                 self._strays = list(answer.strays)

@@ -62,6 +62,8 @@ class Sweeper:
         self._figures = figures
         self._holdings = holdings
         self._registry = registry
+        self.killed: set[str] = set()
+        """Holders that this process killed because they blocked the store, for the ledger to tell."""
 
     def step(self) -> list[TakenOver]:
         """Take over every run whose holder is dead, has handed it over, or is silent past its lease."""
@@ -192,6 +194,8 @@ class Sweeper:
                     continue
                 session.holders.set_state(id_, "gone")
                 details: dict[str, object] = {"pid": row.pid, "host": row.host}
+                if id_ in self.killed:
+                    details["killed"] = "it was stopped inside a write, past its lease, and blocked the store"
                 entry = Entry(
                     kind="holder_ended",
                     at=session.now,

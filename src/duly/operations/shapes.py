@@ -56,7 +56,6 @@ def task(
         "created_at": instant(task.created_at),
         "created_by": task.created_by,
         "updated_at": instant(task.updated_at),
-        "updated_by": getattr(task, "updated_by", None),
         "next_due_at": instant(task.next_due_at),
         "next_start_at": instant(task.next_start_at),
         "last_run": None if last_run is None else last(last_run),
