@@ -1,0 +1,153 @@
+"""A full disk, and a commit whose answer is lost."""
+
+import contextlib
+import sqlite3
+from pathlib import Path
+
+import pytest
+from store_disk import entry, write_one
+from store_scene import HOUR, MINUTE, NINE, Scene, hourly, losing, minutely, scene
+
+from duly.core.run import Entry
+from duly.errors import StoreAway, StoreUnknown
+from duly.holder.settling import Returned
+from duly.operations import runs as run_operations
+from duly.store import Session, Store
+
+
+def fill(store: Store, s: Scene) -> None:
+    """Open rows until the disk is full, in one transaction."""
+    with store.write() as session:
+        session.ledger.add([entry("paused")])
+        for _ in range(2000):
+            session.ledger.add([Entry(kind="defined", at=NINE, details={"long": "x" * 2000})] * 8)
+
+
+def test_a_full_disk_undoes_the_whole_write_and_the_store_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    with scene(tmp_path) as s:
+        won = s.held()
+        before = (s.entries(), s.runs())
+        raw = s.store._line.raw
+        pages = raw.execute("PRAGMA page_count").fetchone()[0]
+        raw.execute(f"PRAGMA max_page_count = {pages + 20}")
+        for _ in range(2):
+            with pytest.raises(StoreAway, match="full"):
+                fill(s.store, s)
+            assert not raw.in_transaction
+            assert (s.entries(), s.runs()) == before
+        raw.execute("PRAGMA max_page_count = 1000000")
+        s.settle(won)
+        assert s.run(won.run.id).outcome == "succeeded"
+        assert s.store.quick_check() == "ok"
+        assert s.faults() == []
+
+
+@pytest.mark.parametrize("room", range(0, 24, 4))
+def test_a_plan_that_meets_a_full_disk_is_made_whole_later_or_was_not_made_at_all(tmp_path: Path, room: int) -> None:
+    with scene(tmp_path) as s:
+        for number in range(60):
+            s.add(f"task {number}", hourly(), on_missed="skip" if number % 3 else "run")
+        s.at(NINE + 3 * HOUR + MINUTE / 2)
+        raw = s.store._line.raw
+        pages = raw.execute("PRAGMA page_count").fetchone()[0]
+        before = (s.sql("SELECT * FROM tasks"), s.entries(), s.runs(), s.sql("SELECT * FROM missed"))
+        raw.execute(f"PRAGMA max_page_count = {pages + room}")
+        try:
+            s.plan()
+        except StoreAway:
+            assert (s.sql("SELECT * FROM tasks"), s.entries(), s.runs(), s.sql("SELECT * FROM missed")) == before
+        raw.execute("PRAGMA max_page_count = 1000000")
+        s.plan()
+        assert len(s.runs()) == 60
+        assert s.faults() == []
+
+
+def write_through_a_full_disk(s: Scene, session: Session) -> None:
+    """Go on after the disk was full inside a savepoint, without asking whether the transaction still stands."""
+    session.ledger.add([entry("paused")])
+    with contextlib.suppress(sqlite3.Error), session.line.savepoint():
+        for _ in range(200):
+            session.ledger.add([Entry(kind="defined", at=NINE, details={"long": "x" * 4000})])
+    session.line.raw.execute("PRAGMA max_page_count = 1000000")
+    session.ledger.add([entry("removed")])
+
+
+def test_a_transaction_that_the_full_disk_ended_is_reported_even_to_who_did_not_ask(tmp_path: Path) -> None:
+    """SQLite ends the whole transaction, not the savepoint alone: what follows commits by itself, so it is told."""
+    with scene(tmp_path) as s:
+        raw = s.store._line.raw
+        pages = raw.execute("PRAGMA page_count").fetchone()[0]
+        raw.execute(f"PRAGMA max_page_count = {pages + 4}")
+        with pytest.raises(StoreAway), s.store.write() as session:
+            write_through_a_full_disk(s, session)
+        assert s.kinds().count("paused") == 0
+        write_one(s.store)
+
+
+# A lost answer
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["kept", "not kept"])
+def test_an_end_whose_answer_was_lost_is_told_again_without_a_double(tmp_path: Path, kept: bool) -> None:
+    with scene(tmp_path) as s:
+        won = s.held()
+        with losing(s.store, before=not kept), pytest.raises(StoreUnknown):
+            s.settle(won)
+        assert (s.run(won.run.id).state == "ended") == kept
+        settled = s.settle(won)
+        assert settled.run is not None
+        assert settled.run == s.run(won.run.id)
+        assert s.run(won.run.id).outcome == "succeeded"
+        assert s.kinds().count("ended") == 1
+        assert "fence_lost" not in s.kinds()
+        assert s.task(won.run.task).runs == 1
+        assert s.faults() == []
+
+
+def test_a_claim_whose_answer_was_lost_is_held_by_its_holder_and_by_nobody_else(tmp_path: Path) -> None:
+    with scene(tmp_path) as s:
+        s.add("one", hourly())
+        s.at(NINE + HOUR)
+        (run,) = s.plan()
+        with losing(s.store), pytest.raises(StoreUnknown):
+            s.claim()
+        assert s.claim(s.connect(), "hld_b") == []
+        stands = s.run(run.id)
+        assert (stands.state, stands.holder) == ("held", "hld_a")
+        with s.store.write() as session:
+            assert [one.id for one in session.runs.held_by("hld_a")] == [run.id], "a beat names it as a stray"
+        assert s.faults() == []
+
+
+def test_a_giving_back_whose_answer_was_lost_is_not_taken_for_a_lost_fence_of_another(tmp_path: Path) -> None:
+    with scene(tmp_path) as s:
+        won = s.held()
+        with losing(s.store), pytest.raises(StoreUnknown):
+            s.settle(won, Returned(why="x"))
+        s.settle(won, Returned(why="x"))
+        run = s.run(won.run.id)
+        assert (run.state, run.attempt) == ("waiting", 1)
+        assert s.kinds().count("returned") == 1
+        assert "fence_lost" not in s.kinds(), "nobody took it away"
+        assert s.faults() == []
+
+
+def test_a_plan_whose_answer_was_lost_is_not_made_again(tmp_path: Path) -> None:
+    with scene(tmp_path) as s:
+        s.add("one", minutely())
+        s.at(NINE + 3 * MINUTE)
+        with losing(s.store), pytest.raises(StoreUnknown):
+            s.plan()
+        assert s.plan() == []
+        assert len(s.runs()) == 1
+        assert s.faults() == []
+
+
+def test_an_ask_by_hand_whose_answer_was_lost_is_safe_to_repeat_with_its_key(tmp_path: Path) -> None:
+    with scene(tmp_path) as s:
+        s.add("one", hourly())
+        with losing(s.store), pytest.raises(StoreUnknown):
+            run_operations.run_now(s.store, "one", by="ann", key="k")
+        run_operations.run_now(s.store, "one", by="ann", key="k")
+        assert len(s.runs()) == 1
+        assert s.kinds().count("opened") == 1
