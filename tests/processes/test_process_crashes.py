@@ -179,3 +179,14 @@ def beats(place: Place, holder: object) -> int:
     """How many beats of this holder were seen so far, told by how long it lives."""
     [(started, last)] = place.rows("SELECT started_us, last_beat_us FROM holders WHERE id = ?", holder)
     return int((last - started) / 1_000_000)
+
+
+def test_a_second_signal_hands_living_work_over_without_waiting_for_the_drain(place: Place) -> None:
+    first = place.serve(drain="1h")
+    pid = start_slow(place)
+    first.terminate()
+    wait_for(lambda: "stopping" in place.errors())
+    first.terminate()
+    assert first.wait(30) == 0
+    assert alive(pid)
+    wait_for_entry(place, "handed_over")

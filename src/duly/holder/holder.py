@@ -62,6 +62,7 @@ class Holder:
         self._tell = tell
         self.registry = registry
         self._stop = threading.Event()
+        self._hurry = threading.Event()
         self._next_sweep_s = 0.0
         self._version_looked_s = 0.0
         self._away_since_s: float | None = None
@@ -132,7 +133,9 @@ class Holder:
             self._planner.take_back(session)
 
     def stop(self) -> None:
-        """Ask the loop to end; safe from a signal."""
+        """Ask the loop to end; asked again, it drains no longer and hands over at once. Safe from a signal."""
+        if self._stop.is_set():
+            self._hurry.set()
         self._stop.set()
         self._inbox.ring()
 
@@ -278,7 +281,10 @@ class Holder:
         """Drain, hand over what can be adopted, end the rest, and leave."""
         self.writer.accepting = False
         self._set_state("draining")
-        self._settle_until(machine.monotonic_s() + self._wish.drain.total_seconds())
+        if len(self.holdings):
+            told = {"runs": len(self.holdings), "drain_s": self._wish.drain.total_seconds()}
+            self._tell("stopping: live runs may end; stop again to hand them over now", told)
+        self._settle_until(machine.monotonic_s() + self._wish.drain.total_seconds(), but=self._hurry)
         for holding in self.holdings.all():
             if not holding.done:
                 holding.stop("detach" if holding.kept else "term", "shutdown")
@@ -287,8 +293,10 @@ class Holder:
         self._carriers.close()
         self._leave()
 
-    def _settle_until(self, until_s: float) -> None:
+    def _settle_until(self, until_s: float, *, but: threading.Event | None = None) -> None:
         while (len(self.holdings) or len(self._inbox)) and machine.monotonic_s() < until_s:
+            if but is not None and but.is_set():
+                return
             try:
                 if self.store.changed():
                     self._obey_cancels()
