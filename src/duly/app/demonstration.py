@@ -1,5 +1,6 @@
 """`demo`: five small tasks in a store of its own, served for a while, each run shown with its output."""
 
+import shutil
 import sys
 import tempfile
 import threading
@@ -66,11 +67,12 @@ def _show(store: Store, length: timedelta, folder: Path) -> None:
         watching.set()
         watcher.join(STOP_WITHIN_S)
         ends.cancel()
+    duly = _called()
     _say(
         "\nThat was Duly. To go on with a store of your own:\n"
-        '  duly add hello --when "every 10s" -- echo hello\n'
-        "  duly serve\n"
-        "  duly list"
+        f'  {duly} add hello --when "every 10s" -- echo hello\n'
+        f"  {duly} serve\n"
+        f"  {duly} list"
     )
 
 
@@ -122,6 +124,14 @@ def _tell(store: Store, task: Task, run: Run) -> None:
     out = logs.tail(folder_of(store.address.run_folder, run.id, run.fence), SHOWN_BYTES)
     for line in out.decode("utf-8", "replace").splitlines():
         _say(f"            {line}")
+
+
+def _called() -> str:
+    """How this user calls the command: by its name where that is found, else by the path it was called by."""
+    if shutil.which("duly"):
+        return "duly"
+    called = Path(sys.argv[0])
+    return str(called) if called.name == "duly" else f"{sys.executable} -m duly"
 
 
 def _say(text: str) -> None:

@@ -5,6 +5,7 @@ imported only here, and only when a store is made or its revision differs.
 """
 
 import contextlib
+import glob
 import os
 import sqlite3
 from collections.abc import Mapping
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 SUFFIXES = ("", "-wal", "-shm", "-journal")
 BACKUP_TRIES = 10_000
 LINKED_WITHIN_S = 2.0
+UNFINISHED_FOR_S = 3600.0
+"""A store that has been in the making for longer has been left by its maker."""
 LOOK_EVERY_S = 0.01
 
 
@@ -52,6 +55,7 @@ def make(address: Address, environ: Mapping[str, str], *, again: bool = False) -
     except OSError as error:
         raise StoreAway(f"no store can be made at {address.path}: {error.strerror}") from error
     temporary = Path(name)
+    _clear_away(address)
     try:
         _fill(temporary)
         try:
@@ -130,6 +134,15 @@ def migrate(address: Address, line: engine.Line) -> Path:
     except sqlite3.Error as error:
         raise engine.told(address.path, error) from error
     return backup
+
+
+def _clear_away(address: Address) -> None:
+    """Remove what a maker that was killed long ago left beside the place."""
+    oldest = clock.to_us(clock.now()) / 1e6 - UNFINISHED_FOR_S
+    for left in address.path.parent.glob(f".{glob.escape(address.path.name)}.*.making*"):
+        with contextlib.suppress(OSError):
+            if left.stat().st_mtime < oldest:
+                left.unlink()
 
 
 def _links(path: Path) -> int:
