@@ -15,7 +15,7 @@ from duly.cli.table import Cell, pairs, plain
 from duly.errors import Invalid
 
 if TYPE_CHECKING:
-    from duly.core.task import Definition, Task
+    from duly.core.task import Task
 
 UPCOMING_SHOWN = 3
 
@@ -60,43 +60,13 @@ def _add(name: str, extra: tuple[str, ...], dry_run: bool, **given: Any) -> None
     for note in read.warnings if not settings().as_json else ():
         out.note(f"warning: {plain(note)}")
     if dry_run and not address().path.exists():
-        task = _unsaved(read.definition, now)
+        task = tasks.first_version(read.definition, now=now, by=caller(), source={"kind": "cli"})
     else:
         with open_for_change(create=True) as store:
             task = tasks.add(store, read.definition, by=caller(), source={"kind": "cli"}, dry_run=dry_run)
     _answer(task, read.warnings, dry_run=dry_run)
     if not dry_run:
         hint_nobody(address(), "it will run when somebody does")
-
-
-def _unsaved(definition: "Definition", now: datetime) -> "Task":
-    """Make the task that would be the first of a store that does not exist."""
-    from duly import ids, zones
-    from duly.core.task import Task
-    from duly.core.triggers import next_after
-    from duly.operations.lookup import caller
-
-    due = next_after(definition.triggers, zones.zone(definition.zone), now) if definition.enabled else None
-    return Task(
-        id=ids.new("tsk"),
-        definition=definition,
-        broken=None,
-        version=1,
-        definition_version=1,
-        planned_until=now,
-        next_due_at=due,
-        next_start_at=due,
-        done=False,
-        fence=0,
-        runs=0,
-        failures_in_a_row=0,
-        last_run=None,
-        source={"kind": "cli"},
-        created_at=now,
-        created_by=caller(),
-        updated_at=now,
-        removed_at=None,
-    )
 
 
 def _check_words(extra: tuple[str, ...], argv: tuple[str, ...] | None, given: Mapping[str, object]) -> None:

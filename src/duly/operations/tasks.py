@@ -50,6 +50,34 @@ def add(store: Store, definition: Definition, *, by: str, source: Mapping[str, o
     return task
 
 
+def first_version(definition: Definition, *, now: datetime, by: str, source: Mapping[str, object]) -> Task:
+    """Make the task that adding this definition now would make, not yet in any store; Invalid if it can never run."""
+    zone = zone_of(definition.zone)
+    if definition.triggers:
+        _check_ahead(definition, first_due(definition, zone, now), now)
+    task = Task(
+        id=ids.new("tsk"),
+        definition=definition,
+        broken=None,
+        version=1,
+        definition_version=1,
+        planned_until=now,
+        next_due_at=None,
+        next_start_at=None,
+        done=False,
+        fence=0,
+        runs=0,
+        failures_in_a_row=0,
+        last_run=None,
+        source=source,
+        created_at=now,
+        created_by=by,
+        updated_at=now,
+        removed_at=None,
+    )
+    return arm(task, now) if definition.enabled else task
+
+
 def enable(store: Store, word: str, *, by: str) -> Task:
     """Switch a task on; it owes nothing of the time it was off. Switching on what is on changes nothing."""
     with store.write() as session:
@@ -143,32 +171,8 @@ def unpause(store: Store, scope: str, target: str, *, by: str) -> Paused:
 
 
 def _new(session: Session, definition: Definition, *, by: str, source: Mapping[str, object]) -> Task:
-    zone = zone_of(definition.zone)
-    now = session.now
-    if definition.triggers:
-        _check_ahead(definition, first_due(definition, zone, now), now)
-    task = Task(
-        id=ids.new("tsk"),
-        definition=definition,
-        broken=None,
-        version=1,
-        definition_version=1,
-        planned_until=now,
-        next_due_at=None,
-        next_start_at=None,
-        done=False,
-        fence=0,
-        runs=0,
-        failures_in_a_row=0,
-        last_run=None,
-        source=source,
-        created_at=now,
-        created_by=by,
-        updated_at=now,
-        removed_at=None,
-    )
-    armed = arm(task, now)
-    return armed if is_armed(task, session.pauses.all()) else disarm(armed)
+    task = first_version(definition, now=session.now, by=by, source=source)
+    return task if is_armed(task, session.pauses.all()) else disarm(task)
 
 
 def _told_of_its_rest(session: Session, task: Task) -> Task:
