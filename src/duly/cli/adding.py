@@ -117,17 +117,15 @@ def _answer(task: "Task", warnings: tuple[str, ...], *, dry_run: bool) -> None:
 
 def _understood(task: "Task", coming: list[datetime], now: datetime) -> list[tuple[str, str | Cell]]:
     from duly import zones
-    from duly.cli.words import command_text
-    from duly.core.spans import write_span
-    from duly.core.task import timeout_of
-    from duly.operations import previewing
+    from duly.cli.words import command_text, rules_told
+    from duly.operations import previewing, shapes
 
     definition = task.definition
     zone = zones.zone(definition.zone)
     nexts = "\n".join(f"{full_text(at, zone)}  {away(at, now)}" for at in coming)
     if not definition.enabled:
         nexts = "switched off: opens nothing until `duly enable`"
-    own = "" if "timeout" in definition.own_rules else "  (default)"
+    rules = {name: value for name, value in shapes.rules(task).items() if name in {*definition.own_rules, "timeout"}}
     rows: list[tuple[str, str | Cell]] = [
         ("when", f"{previewing.say(definition.triggers)}"),
         ("canonical", previewing.canonical(definition.triggers)),
@@ -135,7 +133,7 @@ def _understood(task: "Task", coming: list[datetime], now: datetime) -> list[tup
         ("next", nexts or "by hand only: `duly run`"),
         ("command", plain(command_text(definition.action))),
         ("in", plain(str(definition.action.get("cwd", "")))),
-        ("timeout", f"{write_span(timeout_of(definition))}{own}"),
+        ("rules", "\n".join(rules_told(rules, definition.own_rules))),
     ]
     return rows
 

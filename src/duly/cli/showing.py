@@ -12,7 +12,7 @@ from duly.cli.joining import find
 from duly.cli.listing import state, why
 from duly.cli.moments import away, distance, full_text, took
 from duly.cli.table import Cell, cut, pairs, plain
-from duly.cli.words import colour, command_text, many, mark
+from duly.cli.words import colour, command_text, many, mark, rules_told
 from duly.errors import Refused
 
 if TYPE_CHECKING:
@@ -114,10 +114,7 @@ def _overdue(at: datetime, now: datetime) -> str:
 def _rules(shape: Mapping[str, object]) -> Rows:
     rules = cast(Mapping[str, object], shape["rules"])
     own = cast(Sequence[str], shape["own_rules"])
-    told = [
-        f"{name} {value}" + ("" if name in own else " (default)") for name, value in rules.items() if value is not None
-    ]
-    return [("rules", "\n".join(told))]
+    return [("rules", "\n".join(rules_told(rules, own)))]
 
 
 def _history(shown: "TaskShown", now: datetime) -> Rows:

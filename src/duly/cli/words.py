@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import cast
 
 MARKS: Mapping[str, tuple[str, str, str]] = {
@@ -47,3 +47,18 @@ def command_text(action: Mapping[str, object]) -> str:
 def many(count: int, one: str, several: str | None = None) -> str:
     """Count things: `1 task`, `3 tasks`."""
     return f"{count:,} {one if count == 1 else several or one + 's'}"
+
+
+def rules_told(rules: Mapping[str, object], own: Collection[str]) -> list[str]:
+    """Tell rules a line each, defaults marked as such; a default that does not matter is left out."""
+    from duly.core.fields import RULES
+
+    by_name = {field.name: field for field in RULES}
+    told = []
+    for name, value in rules.items():
+        if name == "queue" and name not in own and rules.get("overlap") != "queue":
+            continue
+        text = by_name[name].default_text if value is None else value
+        if text is not None:
+            told.append(f"{name} {text}" + ("" if name in own else " (default)"))
+    return told

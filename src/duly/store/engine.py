@@ -57,7 +57,6 @@ class Line:
         for size in cut(len(rows)):
             compiled = batch.on(DIALECT, size)
             flat = [cell for row in rows[at : at + size] for cell in row]
-            flat += batch.constants(compiled, size)
             out += self.raw.execute(compiled.text, flat).fetchall()
             at += size
         return out

@@ -23,6 +23,8 @@ ALL = (
     _index("runs_seat", runs.c.task, runs.c.seat, unique=True, where="state IN ('held', 'parked')"),
     _index("runs_held", runs.c.holder, where="state = 'held'"),
     _index("runs_waiting", runs.c.due_us, runs.c.id, where="state = 'waiting'"),
+    _index("runs_waiting_hand", runs.c.due_us, runs.c.id, where="state = 'waiting' AND opened_by = 'manual'"),
+    _index("runs_not_before", runs.c.not_before_us, where="state = 'waiting'"),
     _index("runs_waiting_task", runs.c.task, runs.c.due_us, where="state = 'waiting'"),
     _index("runs_task", runs.c.task, runs.c.id),
     _index("tasks_name", tasks.c.project_key, tasks.c.name_key, unique=True, where="removed_us IS NULL"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Exists, Select, bindparam, case, exists, func, literal, or_, select, update
+from sqlalchemy import Exists, Select, TextClause, bindparam, case, exists, func, literal, or_, select, text, update
 from sqlalchemy.sql.elements import ColumnElement, CompilerElement
 
 from duly.clock import to_us
@@ -28,16 +28,22 @@ def _all() -> Select[Any]:
 _other = runs.alias("other")
 
 
+def _live(name: str = "runs") -> TextClause:
+    """Held or parked, in the words of the index of seats: SQLite uses it for no other."""
+    return text(f"{name}.state IN ('held', 'parked')")
+
+
 def _seat_taken() -> Exists:
-    return exists(
-        select(literal(1)).where(
-            _other.c.task == runs.c.task, or_(_other.c.state == "held", _other.c.state == "parked")
-        )
+    return exists(select(literal(1)).where(_other.c.task == runs.c.task, _live("other")))
+
+
+def _may_start(opened: ColumnElement[bool]) -> Select[Any]:
+    return (
+        _all()
+        .where(runs.c.state == "waiting", opened, runs.c.not_before_us <= bindparam("now_us"), ~_seat_taken())
+        .order_by(runs.c.due_us, runs.c.id)
+        .limit(bindparam("most"))
     )
-
-
-def _hand_first() -> ColumnElement[int]:
-    return case((runs.c.opened_by == BY_HAND, 0), else_=1)
 
 
 BY_ID = Statement(lambda: _all().where(runs.c.id == bindparam("id")))
@@ -48,24 +54,14 @@ IDS_LIKE = Statement(
     lambda: select(runs.c.id).where(runs.c.id.like(bindparam("pattern"), escape="\\")).limit(bindparam("most"))
 )
 INSERT = insert_batch(runs, RUN_COLUMNS)
-CLAIMABLE = Statement(
-    lambda: (
-        _all()
-        .where(
-            runs.c.state == "waiting",
-            runs.c.not_before_us <= bindparam("now_us"),
-            ~_seat_taken(),
-        )
-        .order_by(_hand_first(), runs.c.due_us, runs.c.id)
-        .limit(bindparam("most"))
-    )
-)
+CLAIMABLE_BY_HAND = Statement(lambda: _may_start(runs.c.opened_by == BY_HAND))
+CLAIMABLE = Statement(lambda: _may_start(runs.c.opened_by != BY_HAND))
 BLOCKED = Statement(
     lambda: (
         select(*_columns, _other.c.id, _other.c.holder, _other.c.started_us)
         .select_from(_other.join(runs, runs.c.task == _other.c.task).join(tasks, tasks.c.id == runs.c.task))
         .where(
-            or_(_other.c.state == "held", _other.c.state == "parked"),
+            _live("other"),
             runs.c.state == "waiting",
             runs.c.opened_by != BY_HAND,
             # Overlap is asked of new occurrences: one that was interrupted had its seat, and waits for it again.
@@ -80,7 +76,7 @@ WAITING_OF = Statement(
     lambda: _all().where(runs.c.task == bindparam("task"), runs.c.state == "waiting").order_by(runs.c.due_us, runs.c.id)
 )
 LIVE_OF = Statement(
-    lambda: _all().where(runs.c.task == bindparam("task"), or_(runs.c.state == "held", runs.c.state == "parked"))
+    lambda: _all().where(runs.c.task == bindparam("task"), _live())
 )
 NOT_BEFORE = Statement(
     lambda: select(func.min(runs.c.not_before_us)).where(
@@ -125,7 +121,7 @@ LISTED = Statement(
 )
 LIVE = Statement(
     lambda: (
-        _all().where(or_(runs.c.state == "held", runs.c.state == "parked")).order_by(runs.c.id).limit(bindparam("most"))
+        _all().where(_live()).order_by(runs.c.id).limit(bindparam("most"))
     )
 )
 
@@ -263,7 +259,11 @@ class Runs:
 
     def claimable(self, now: datetime, most: int) -> list[Run]:
         """Waiting runs whose time has come and whose task has a free seat: by hand first, then in due order."""
-        return [run_of(row) for row in self._line.rows(CLAIMABLE, now_us=to_us(now), most=most)]
+        now_us = to_us(now)
+        rows = self._line.rows(CLAIMABLE_BY_HAND, now_us=now_us, most=most)
+        if len(rows) < most:
+            rows += self._line.rows(CLAIMABLE, now_us=now_us, most=most - len(rows))
+        return [run_of(row) for row in rows]
 
     def blocked(self, most: int) -> list[Blocked]:
         """Waiting runs that time or an event opened, of tasks that skip when their seat is taken, as it is."""

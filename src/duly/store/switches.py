@@ -13,6 +13,7 @@ from duly.core.names import key_of
 from duly.core.occurrences import at_key
 from duly.core.planning import owed
 from duly.core.run import BY_TIME_OR_EVENT, Entry, Step
+from duly.core.spans import write_instant
 from duly.core.task import Broken, Task
 from duly.errors import DulyError, Refused
 from duly.store.pauses import holding
@@ -119,8 +120,14 @@ def lift(session: Session, pause: Pause, *, by: str, at: datetime) -> None:
                 at=session.now,
                 task=pause.target if pause.scope == "task" else None,
                 by=by,
-                until_at=pause.until,
-                details={"scope": pause.scope, "target": pause.target, "pause": pause.id},
+                details={
+                    "scope": pause.scope,
+                    "target": pause.target,
+                    "pause": pause.id,
+                    "would_have_ended": None
+                    if pause.until is None
+                    else write_instant(pause.until.replace(microsecond=0)),
+                },
             )
         ]
     )

@@ -171,6 +171,14 @@ def _runs() -> None:
         sqlite_where=sa.text("state IN ('held', 'parked')"),
         postgresql_where=sa.text("state IN ('held', 'parked')"),
     )
+    op.create_index(
+        "runs_not_before",
+        "runs",
+        ["not_before_us"],
+        unique=False,
+        sqlite_where=sa.text("state = 'waiting'"),
+        postgresql_where=sa.text("state = 'waiting'"),
+    )
     op.create_index("runs_task", "runs", ["task", "id"], unique=False)
     op.create_index(
         "runs_waiting",
@@ -179,6 +187,14 @@ def _runs() -> None:
         unique=False,
         sqlite_where=sa.text("state = 'waiting'"),
         postgresql_where=sa.text("state = 'waiting'"),
+    )
+    op.create_index(
+        "runs_waiting_hand",
+        "runs",
+        ["due_us", "id"],
+        unique=False,
+        sqlite_where=sa.text("state = 'waiting' AND opened_by = 'manual'"),
+        postgresql_where=sa.text("state = 'waiting' AND opened_by = 'manual'"),
     )
     op.create_index(
         "runs_waiting_task",
