@@ -152,7 +152,7 @@ def _nickname(words: list[tuple[str, int]]) -> Line:
 def _refuse_count(words: list[tuple[str, int]]) -> None:
     last, at = words[-1] if words else ("", 0)
     if len(words) >= 6 and len(last) == 4 and last.isascii() and last.isdigit():
-        hint = f"the line without `{last}`, and the rules start and until; or once {last}-01-31 09:00"
+        hint = f"the line without `{last}`, or once {last}-01-31 09:00"
         raise Invalid("a cron line has no year", at=at, hint=hint)
     if len(words) in (5, 6):
         return
@@ -288,7 +288,7 @@ def _allowed(kind: Kind, text: str) -> str:
     if text[:3] in kind.names:
         return text[:3]
     if text.startswith(("h", "r")) and not kind.names:
-        return f"a number from {kind.low} to {kind.high}; the rule spread sets starts apart"
+        return f"a number from {kind.low} to {kind.high}"
     names = f", or {kind.names[0]} to {kind.names[-1]}" if kind.names else ""
     return f"{kind.low} to {7 if kind is WEEKDAY else kind.high}{names}"
 

@@ -303,7 +303,10 @@ def _read_every(rest: str, at: int, now: datetime, zone: ZoneInfo) -> Every:
     span_text, _, tail = rest.partition(" ")
     word, _, moment = tail.partition(" ")
     if tail and word.lower() != "from":
-        wanted = guess(f"every {rest}") or f"every {span_text} from 2026-12-01 09:00"
+        wanted = guess(f"every {rest}")
+        if wanted is None:
+            _span(span_text, at, "every")
+            wanted = f"every {span_text}"
         if looks_like_zone(tail):
             wanted = f"`every {span_text}`: elapsed time has no zone"
         raise Invalid(f"`{tail[:SHOWN]}` is too much here", at=at + len(span_text) + 1, hint=wanted)
@@ -334,9 +337,18 @@ def _moment(text: str, at: int, before: str, now: datetime) -> datetime:
         hint = f"{before} {date}T{time_text}{zone}" if exact else f"`{before} {date} {time_text}`, and --zone {zone}"
         raise Invalid("a zone does not stand in a trigger", at=where, hint=hint)
     tomorrow = f"{(min(now, LAST_DAY) + timedelta(days=1)).date()}"
-    meant = moment_meant(text, tomorrow) or f"{tomorrow} 09:00"
+    meant = moment_meant(text, tomorrow)
+    if meant is None or not _is_local(meant):
+        meant = f"{tomorrow} 09:00"
     message = f"`{text[:SHOWN]}` is neither a local time nor an instant"
     raise Invalid(message if text else "a local time or an instant is missing", at=at, hint=f"{before} {meant}")
+
+
+def _is_local(text: str) -> bool:
+    try:
+        return local_reading(text) is not None
+    except Invalid:
+        return False
 
 
 def _span(text: str, at: int, before: str) -> timedelta:

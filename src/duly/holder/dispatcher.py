@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -42,6 +42,7 @@ class Dispatcher:
         self._boot = boot
         self._lease_us = lease_us
         self._kinds = kinds
+        self._known: frozenset[str] = frozenset()
         self.lost = 0
         """Claims that another holder won; quiet, and counted."""
 
@@ -51,13 +52,14 @@ class Dispatcher:
         if free <= 0:
             return [], ended
         view = _View(session)
-        chosen: list[Won] = []
+        chosen: dict[str, Won] = {}
         skips: list[Step] = []
         looked = 0
         most = free
         while len(chosen) < free and looked < LOOKED_AT_MOST:
             waiting = session.runs.claimable(session.now, looked + most)
             fresh = waiting[looked:]
+            view.read(fresh)
             for run in fresh:
                 if len(chosen) == free:
                     break
@@ -67,24 +69,32 @@ class Dispatcher:
                 break
             most = looked
         ended += len(move(session, skips))
-        return self._claim(session, chosen), ended
+        return self._claim(session, list(chosen.values())), ended
 
-    def _judge(self, view: "_View", run: Run, chosen: list[Won], skips: list[Step]) -> None:
-        task = view.task(run.task)
-        if any(one.task.id == task.id for one in chosen):
+    def _judge(self, view: "_View", run: Run, chosen: dict[str, Won], skips: list[Step]) -> None:
+        if run.task in chosen:
             return  # one seat: the next turn asks what becomes of the second
+        task = view.task(run.task)
         definition = view.definition(run, task)
         rules = definition.rules if definition else None
-        verdict = admit(run, task, rules, paused=view.is_paused(task), kinds=self._kinds(), now=view.session.now)
+        kinds = self._kinds_for(view, task)
+        verdict = admit(run, task, rules, paused=view.is_paused(task), kinds=kinds, now=view.session.now)
         match verdict:
             case Admitted():
                 assert definition is not None
-                chosen.append(Won(run=run, task=task, definition=definition))
+                chosen[task.id] = Won(run=run, task=task, definition=definition)
             case Skipped():
                 details = dict(verdict.details)
                 skips.append(lifecycle.skip(run, reason=verdict.reason, now=view.session.now, details=details))
             case Waits():
                 return
+
+    def _kinds_for(self, view: "_View", task: Task) -> Collection[str]:
+        """What can be performed here; looked up anew, once a turn, where this task's kind is not known yet."""
+        if not view.kinds_asked and str(task.definition.action.get("kind")) not in self._known:
+            view.kinds_asked = True
+            self._known = frozenset(self._kinds())
+        return self._known
 
     def _claim(self, session: Session, chosen: list[Won]) -> list[Won]:
         if not chosen:
@@ -163,16 +173,16 @@ class _View:
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        self.kinds_asked = False
         self._tasks: dict[str, Task] = {}
         self._pauses: list[Pause] | None = None
 
+    def read(self, runs: Sequence[Run]) -> None:
+        """Read the tasks of these runs, all at once."""
+        self._tasks |= self.session.tasks.by_ids({run.task for run in runs} - self._tasks.keys())
+
     def task(self, id_: str) -> Task:
-        found = self._tasks.get(id_)
-        if found is None:
-            found = self.session.tasks.by_id(id_)
-            assert found is not None, id_
-            self._tasks[id_] = found
-        return found
+        return self._tasks[id_]
 
     def is_paused(self, task: Task) -> bool:
         if self._pauses is None:

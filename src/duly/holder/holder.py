@@ -288,7 +288,9 @@ class Holder:
         for holding in self.holdings.all():
             if not holding.done:
                 holding.stop("detach" if holding.kept else "term", "shutdown")
+        left = len(self.holdings)
         self._settle_until(machine.monotonic_s() + STOP_WITHIN_S)
+        self._tell("stopped", {"handed_over_or_ended": left or None, "still_held": len(self.holdings) or None})
         self._beating.stop()
         self._carriers.close()
         self._leave()

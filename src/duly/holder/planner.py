@@ -2,8 +2,9 @@
 
 from datetime import datetime
 
-from duly.clock import to_us
+from duly.clock import from_us, to_us
 from duly.core.run import Run
+from duly.core.task import Task
 from duly.store import Session
 from duly.store.plans import arm, write_plans
 from duly.store.switches import attempt, is_armed, lift_over
@@ -20,9 +21,13 @@ class Planner:
 
     def step(self, session: Session) -> list[Run]:
         """Plan up to TASKS_A_TURN due tasks in the caller's transaction; gives the runs that were opened."""
+        return self.open(session)[0]
+
+    def open(self, session: Session) -> tuple[list[Run], list[Task]]:
+        """Do as `step` does; gives also the tasks that were planned, as they were read."""
         lift_over(session)
         due = session.tasks.due(session.now, TASKS_A_TURN)
-        return write_plans(session, due, holder=self._holder) if due else []
+        return (write_plans(session, due, holder=self._holder) if due else []), due
 
     def take_back(self, session: Session) -> None:
         """Take back tasks that were put aside and can be planned again, as after an upgrade; they owe nothing."""
@@ -38,8 +43,6 @@ class Planner:
 
 def soonest(session: Session) -> datetime | None:
     """The next instant at which something is due, a pause ends, or a waiting run may start."""
-    from duly.clock import from_us
-
     instants = [
         us
         for us in (

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from duly.core.task import Task
 from duly.holder.assignments import hold
 from duly.holder.carrier import Carriers
 from duly.holder.dispatcher import Dispatcher, Won, trim_queue
@@ -52,6 +53,7 @@ class Writer:
         on_settled: Callable[[Settled], None],
     ) -> None:
         self._store = store
+        self._run_folder = store.address.run_folder
         self._planner = planner
         self._dispatcher = dispatcher
         self._settler = settler
@@ -111,11 +113,11 @@ class Writer:
                 settled = self._settler.step(session, deliveries)
                 opened, ended = 0, 0
                 if self.accepting:
-                    runs = self._planner.step(session)
+                    runs, planned = self._planner.open(session)
                     opened = len(runs)
                     won, ended = self._dispatcher.step(session, self._carriers.free)
                     self._holdings.claiming(one.run.id for one in won)
-                    ended += self._trim(session, {run.task for run in runs})
+                    ended += self._trim(session, planned) if runs else 0
                 self.soonest = soonest(session)
             holdings = [self.hold(one, sent_us) for one in won]
         finally:
@@ -125,13 +127,8 @@ class Writer:
             self._carriers.carry(holding)
         return Turn(settled=len(settled), opened=opened, claimed=len(won), ended=ended)
 
-    def _trim(self, session: Session, tasks: set[str]) -> int:
-        ended = 0
-        for id_ in tasks:
-            task = session.tasks.by_id(id_)
-            if task is not None and task.definition.rules.overlap == "queue":
-                ended += trim_queue(session, task)
-        return ended
+    def _trim(self, session: Session, planned: list[Task]) -> int:
+        return sum(trim_queue(session, task) for task in planned if task.definition.rules.overlap == "queue")
 
     def hold(self, won: Won, sent_us: int) -> Holding:
         """Make the holding of a claim that was won; `sent_us` is the lease clock before its first byte."""
@@ -141,7 +138,7 @@ class Writer:
             won.run,
             won.definition,
             runner=factory(),
-            run_folder=self._store.address.run_folder,
+            run_folder=self._run_folder,
             trust_end_us=sent_us + self._figures.trust_us,
         )
 
