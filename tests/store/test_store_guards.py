@@ -131,7 +131,7 @@ def test_a_claim_takes_only_what_waits(tmp_path: Path) -> None:
         won = s.held()
         as_it_stands = s.run(won.run.id)
         assert write_claims(s.connect(), [claim_of(as_it_stands, holder=B)]) == []
-        with without(runs.CLAIM, "runs.state = ?", "? = 'waiting'"):
+        with without(runs.CLAIM, "runs.state = 'waiting'"):
             assert write_claims(s.connect(), [claim_of(as_it_stands, holder=B)]), "the state is what refuses it"
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Exists, Select, TextClause, bindparam, case, exists, func, literal, or_, select, text, update
+from sqlalchemy import Select, TextClause, bindparam, case, func, or_, select, text, update
 from sqlalchemy.sql.elements import ColumnElement, CompilerElement
 
 from duly.clock import to_us
@@ -18,6 +18,7 @@ from duly.store.sql import Batch, Statement, insert_batch, rows_of
 from duly.store.tables import runs, tasks
 
 BY_HAND = "manual"
+SINCE_EVER_US = -(2**62)
 _columns = [runs.c[name] for name in RUN_COLUMNS]
 
 
@@ -25,22 +26,41 @@ def _all() -> Select[Any]:
     return select(*_columns)
 
 
-_other = runs.alias("other")
+def _live() -> TextClause:
+    """Held or parked, in the very words of the index of seats: SQLite uses it for no others."""
+    return text("runs.state IN ('held', 'parked')")
 
 
-def _live(name: str = "runs") -> TextClause:
-    """Held or parked, in the words of the index of seats: SQLite uses it for no other."""
-    return text(f"{name}.state IN ('held', 'parked')")
-
-
-def _seat_taken() -> Exists:
-    return exists(select(literal(1)).where(_other.c.task == runs.c.task, _live("other")))
+def _blocked() -> Select[Any]:
+    live = select(runs.c.id, runs.c.task, runs.c.holder, runs.c.started_us).where(_live()).cte("live")
+    return (
+        select(*_columns, live.c.id, live.c.holder, live.c.started_us)
+        .select_from(runs.join(live, live.c.task == runs.c.task).join(tasks, tasks.c.id == runs.c.task))
+        .where(
+            runs.c.task.in_(select(live.c.task)),
+            runs.c.state == "waiting",
+            # True of every row, as the sum below changes no order: so that only what waits of these tasks is read, and
+            # neither all that they ever ran nor all that waits.
+            runs.c.due_us >= SINCE_EVER_US,
+            runs.c.opened_by != BY_HAND,
+            # Overlap is asked of new occurrences: one that was interrupted had its seat, and waits for it again.
+            runs.c.interruptions == 0,
+            tasks.c.overlap == "skip",
+        )
+        .order_by(runs.c.due_us + 0)
+        .limit(bindparam("most"))
+    )
 
 
 def _may_start(opened: ColumnElement[bool]) -> Select[Any]:
     return (
         _all()
-        .where(runs.c.state == "waiting", opened, runs.c.not_before_us <= bindparam("now_us"), ~_seat_taken())
+        .where(
+            runs.c.state == "waiting",
+            opened,
+            runs.c.not_before_us <= bindparam("now_us"),
+            runs.c.task.not_in(select(runs.c.task).where(_live()).correlate(None)),
+        )
         .order_by(runs.c.due_us, runs.c.id)
         .limit(bindparam("most"))
     )
@@ -56,27 +76,13 @@ IDS_LIKE = Statement(
 INSERT = insert_batch(runs, RUN_COLUMNS)
 CLAIMABLE_BY_HAND = Statement(lambda: _may_start(runs.c.opened_by == BY_HAND))
 CLAIMABLE = Statement(lambda: _may_start(runs.c.opened_by != BY_HAND))
-BLOCKED = Statement(
-    lambda: (
-        select(*_columns, _other.c.id, _other.c.holder, _other.c.started_us)
-        .select_from(_other.join(runs, runs.c.task == _other.c.task).join(tasks, tasks.c.id == runs.c.task))
-        .where(
-            _live("other"),
-            runs.c.state == "waiting",
-            runs.c.opened_by != BY_HAND,
-            # Overlap is asked of new occurrences: one that was interrupted had its seat, and waits for it again.
-            runs.c.interruptions == 0,
-            tasks.c.overlap == "skip",
-        )
-        .order_by(runs.c.due_us)
-        .limit(bindparam("most"))
-    )
-)
+BLOCKED = Statement(_blocked)
 WAITING_OF = Statement(
     lambda: _all().where(runs.c.task == bindparam("task"), runs.c.state == "waiting").order_by(runs.c.due_us, runs.c.id)
 )
 LIVE_OF = Statement(
-    lambda: _all().where(runs.c.task == bindparam("task"), _live())
+    # By all that is live, which is little, and not by all that the task ever ran.
+    lambda: _all().where(_live(), func.coalesce(runs.c.task, "") == bindparam("task"))
 )
 NOT_BEFORE = Statement(
     lambda: select(func.min(runs.c.not_before_us)).where(
@@ -119,11 +125,7 @@ LISTED = Statement(
         .limit(bindparam("most"))
     )
 )
-LIVE = Statement(
-    lambda: (
-        _all().where(_live()).order_by(runs.c.id).limit(bindparam("most"))
-    )
-)
+LIVE = Statement(lambda: _all().where(_live()).order_by(runs.c.id).limit(bindparam("most")))
 
 
 def _by_ids(size: int) -> CompilerElement:

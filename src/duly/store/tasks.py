@@ -26,6 +26,7 @@ def _all() -> Select[Any]:
 
 _live = tasks.c.removed_us.is_(None)
 BY_ID = Statement(lambda: _all().where(tasks.c.id == bindparam("id")))
+BY_IDS = Batch(lambda size: _all().where(tasks.c.id == rows_of(size, {"id": str}).c.id), ("id",))
 BY_NAME = Statement(
     lambda: _all().where(
         tasks.c.project_key == bindparam("project_key"), tasks.c.name_key == bindparam("name_key"), _live
@@ -229,6 +230,10 @@ class Tasks:
         """The task of this id, a removed one too."""
         row = self._line.row(BY_ID, id=id_)
         return None if row is None else task_of(row)
+
+    def by_ids(self, ids: Iterable[str]) -> dict[str, Task]:
+        """The tasks of these ids by their ids, removed ones too."""
+        return {row[0]: task_of(row) for row in self._line.many(BY_IDS, [(id_,) for id_ in ids])}
 
     def by_name(self, project_key: str, name_key: str) -> Task | None:
         """The live task of this name in this project; keys are the names as compared."""
