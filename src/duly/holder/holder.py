@@ -64,6 +64,9 @@ class Holder:
         self._stop = threading.Event()
         self._hurry = threading.Event()
         self._next_sweep_s = 0.0
+        self._looked = False
+        self._nobody_else = False
+        """The last sweep found no other holder and nothing held by one, and nobody has written since."""
         self._version_looked_s = 0.0
         self._away_since_s: float | None = None
         self._told_away_s = float("-inf")
@@ -166,9 +169,7 @@ class Holder:
     def _round(self, again: bool) -> bool:
         try:
             self._sweep()
-            changed = self.store.changed()
-            if changed:
-                self._obey_cancels()
+            changed = self._look()
             if again or changed or self._is_time() or len(self._inbox):
                 again = self._turn(again)
             self._look_at_version()
@@ -181,6 +182,15 @@ class Holder:
             self._away(error)
             return False
         return again
+
+    def _look(self) -> bool:
+        """Ask whether anybody else has written to the store since the last look; if so, obey what was asked of us."""
+        changed = self.store.changed()
+        self._looked = True
+        if changed:
+            self._nobody_else = False
+            self._obey_cancels()
+        return changed
 
     def _turn(self, again: bool) -> bool:
         if not again and not len(self._inbox) and not self.writer.look():
@@ -217,7 +227,10 @@ class Holder:
         taken = self.sweeper.strays(strays) if strays else []
         if machine.monotonic_s() >= self._next_sweep_s:
             self._next_sweep_s = machine.monotonic_s() + SWEEP_EVERY_S
-            taken += self.sweeper.step()
+            if not self._nobody_else:
+                taken += self.sweeper.step()
+                # What appears after this sweep is noticed as a change, once there was a look to compare with.
+                self._nobody_else = self._looked and self.sweeper.alone
         for one in taken:
             self._tell("taken over", {"run": one.holding.run.id})
             self._carriers.adopt(lambda one=one: self.look_at(one))  # type: ignore[misc]
@@ -300,8 +313,7 @@ class Holder:
             if but is not None and but.is_set():
                 return
             try:
-                if self.store.changed():
-                    self._obey_cancels()
+                self._look()
                 if len(self._inbox):
                     self.writer.step()
             except StoreAway as error:

@@ -64,6 +64,8 @@ class Sweeper:
         self._registry = registry
         self.killed: set[str] = set()
         """Holders that this process killed because they blocked the store, for the ledger to tell."""
+        self.alone = False
+        """The last step found nothing that is held by others, and no other holder that is not gone."""
 
     def step(self) -> list[TakenOver]:
         """Take over every run whose holder is dead, has handed it over, or is silent past its lease."""
@@ -73,7 +75,7 @@ class Sweeper:
             why = {run.id: self._why(session, run, life.get(run.holder or "", "unknown")) for run in held}
             chosen = [(run, why[run.id]) for run in held if why[run.id]]
         taken = self._take(chosen)
-        self._forget_dead()
+        self.alone = not self._forget_dead() and not held
         return taken
 
     def strays(self, runs: Sequence[str]) -> list[TakenOver]:
@@ -180,13 +182,13 @@ class Sweeper:
             trust_end_us=sent_us + self._figures.trust_us,
         )
 
-    def _forget_dead(self) -> None:
-        """Mark holders gone that are proven dead and hold nothing any more."""
+    def _forget_dead(self) -> bool:
+        """Mark holders gone that are proven dead and hold nothing any more; says whether there were others at all."""
         with self._store.read() as session:
             living = [row.id for row in session.holders.living() if row.id != self._holder]
             dead = [id_ for id_ in living if self._life(id_) == "dead" and not session.runs.held_by(id_)]
         if not dead:
-            return
+            return bool(living)
         with self._store.write() as session:
             for id_ in dead:
                 row = session.holders.by_id(id_)
@@ -207,3 +209,4 @@ class Sweeper:
                 session.ledger.add([entry])
         for id_ in dead:
             presence.forget(self._run_folder, id_)
+        return True
