@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+BENCH  := .venv-bench
 
 .PHONY: help demo test check bench lock clean
 .DEFAULT_GOAL := help
@@ -14,6 +15,7 @@ help:            ## say what each target does
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "duly needs Python 3.11 or newer: $$($(PYTHON) --version) found; try make PYTHON=python3.12" >&2; exit 1; }
+	@echo "setting up, once (about half a minute) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	@UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
@@ -32,11 +34,18 @@ check: $(READY)  ## types, style, floors of the house
 	@$(BIN)/mypy
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/lint-imports
 
-bench: $(READY)  ## the figures of bench/, as ratios within one run
-	@$(BIN)/python -m bench
+$(BENCH)/.ready: $(READY) requirements-bench.lock
+	@test -x $(BENCH)/bin/python || $(PYTHON) -m venv $(BENCH)
+	@UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip sync --quiet --python $(BENCH)/bin/python --require-hashes requirements-bench.lock
+	@UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip install --quiet --python $(BENCH)/bin/python --no-deps --editable .
+	@touch $@
+
+bench: $(BENCH)/.ready  ## the figures of bench/, as ratios within one run (a quarter of an hour)
+	@$(BENCH)/bin/python -m bench
 
 lock: $(READY)   ## resolve the dependencies anew
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --group dev --generate-hashes --no-header --no-annotate --output-file requirements.lock pyproject.toml
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --group bench --generate-hashes --no-header --no-annotate --output-file requirements-bench.lock pyproject.toml
 
 clean:           ## remove what the targets made
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(BENCH) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,136 @@
+"""2,000 tasks due at one instant, no-op work: Duly at 4 and 64 slots beside the floor, Huey and APScheduler 3.
+
+`python -m bench.burst [ROUNDS]`. The parties run one after the other in each round, each in a process of its own on a
+store of its own that was filled before. A rate is the number of jobs by the time from their due instant to the start
+of the last; `from the first start` leaves out what a party waited before it began (Huey looks once a second).
+"""
+
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import rig
+
+JOBS = 2_000
+ROUNDS = 3
+LEADS = {"duly 4": 4.0, "duly 64": 4.0, "floor": 2.5, "huey": 5.0, "apscheduler 3": 10.0}
+"""Seconds from the beginning of the preparation to the due instant; doubled where they did not suffice."""
+SETTLE_S = 1.5
+"""Before the due instant the party must have been running for so long."""
+WITHIN_S = 120.0
+BARS = (("duly 4", "huey", 0.8), ("duly 4", "apscheduler 3", 1.4))
+STRETCH = (("duly 64", "huey", 3.5), ("duly 64", "apscheduler 3", 6.0), ("duly 64", "floor", 0.12))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Burst:
+    """What one party did in one round."""
+
+    rate: float
+    rate_from_first: float
+    cpu_us: float
+
+
+def measure(rounds: int = ROUNDS, parties: tuple[str, ...] = tuple(LEADS)) -> dict[str, object]:
+    """Give each party's median rates and client CPU a job, and the medians of the ratios within each round."""
+    seen: dict[str, list[Burst]] = {name: [] for name in parties}
+    for _ in range(rounds):
+        for name in parties:
+            seen[name].append(_one(name))
+    found: dict[str, object] = {}
+    for name, bursts in seen.items():
+        found[name] = {
+            "jobs_s": round(rig.middle([one.rate for one in bursts])),
+            "from_first_jobs_s": round(rig.middle([one.rate_from_first for one in bursts])),
+            "cpu_us": round(rig.middle([one.cpu_us for one in bursts])),
+        }
+    for ours, theirs, _ in (*BARS, *STRETCH):
+        if ours in seen and theirs in seen:
+            pairs = list(zip(seen[ours], seen[theirs], strict=True))
+            found[f"{ours} / {theirs}"] = round(rig.middle([a.rate / b.rate for a, b in pairs]), 3)
+            strict = rig.middle([a.rate / b.rate_from_first for a, b in pairs])
+            found[f"{ours} / {theirs}, from the first start"] = round(strict, 3)
+    return found
+
+
+def _one(name: str) -> Burst:
+    lead = LEADS[name]
+    while True:
+        with tempfile.TemporaryDirectory(prefix="duly-bench-") as folder:
+            due = time.time() + lead
+            if _party(name, "prepare", Path(folder), due).wait():
+                raise RuntimeError(f"{name} could not be prepared")
+            if time.time() < due - SETTLE_S:
+                return _burst(name, Path(folder), due)
+        lead *= 2
+
+
+def _burst(name: str, folder: Path, due: float) -> Burst:
+    child = _party(name, "run", folder, due)
+    try:
+        time.sleep(max(0.0, due - 0.1 - time.time()))
+        before = rig.cpu_s(child.pid)
+        _wait_for(folder / "marks", child)
+        cpu = rig.cpu_s(child.pid) if child.poll() is None else before
+        time.sleep(0.5)
+    finally:
+        child.terminate()
+        child.wait()
+    marks = sorted(rig.read_marks(folder / "marks"))
+    assert len(marks) == JOBS, f"{name}: {len(marks)} starts of {JOBS} jobs"
+    assert marks[0] >= due - 0.002, f"{name}: a start {due - marks[0]:.3f} s too early"
+    if name.startswith("duly"):
+        _check_ledger(folder)
+    return Burst(
+        rate=JOBS / (marks[-1] - due),
+        rate_from_first=JOBS / (marks[-1] - marks[0]),
+        cpu_us=(cpu - before) / JOBS * 1e6,
+    )
+
+
+def _party(name: str, verb: str, folder: Path, due: float) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "bench.parties", name, verb, str(folder), str(JOBS), repr(due)]
+    return subprocess.Popen(command, env=rig.environment(folder), cwd=rig.ROOT, stderr=subprocess.DEVNULL)
+
+
+def _wait_for(marks: Path, child: subprocess.Popen[bytes]) -> None:
+    until = time.monotonic() + WITHIN_S
+    while time.monotonic() < until:
+        if marks.exists() and marks.stat().st_size >= JOBS * rig.MARK.size:
+            return
+        if child.poll() is not None:
+            return
+        time.sleep(0.002)
+
+
+def _check_ledger(folder: Path) -> None:
+    """Every task has one run, ended and in the ledger with its three entries."""
+    store = rig.open_store(folder / "duly.db")
+    try:
+        with store.read() as session:
+            for column in ("id", "task"):
+                text = f"SELECT count(DISTINCT {column}) FROM runs WHERE outcome = 'succeeded'"
+                assert session.line.scalar(text) == JOBS, column
+            for kind in ("opened", "claimed", "ended"):
+                assert session.line.scalar(f"SELECT count(*) FROM ledger WHERE kind = '{kind}'") == JOBS, kind
+    finally:
+        store.close()
+
+
+def main() -> None:
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
+    found = measure(rounds)
+    print(f"{'party':<18}{'jobs/s':>10}{'from first':>12}{'CPU µs/job':>12}")
+    for name, told in found.items():
+        if isinstance(told, dict):
+            print(f"{name:<18}{told['jobs_s']:>10}{told['from_first_jobs_s']:>12}{told['cpu_us']:>12}")
+    for name, told in found.items():
+        if not isinstance(told, dict):
+            print(f"{name:<52}{told:>8}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""The parties of the burst, each in a process of its own: `python -m bench.parties NAME prepare|run FOLDER N DUE`.
+
+`prepare` puts N no-op jobs that are due at one instant into the party's own durable store, `run` works them off. Each
+job leaves one mark. All of them keep SQLite's WAL with `synchronous=FULL`; Huey's default sets no level, so SQLite's
+own stands, which is FULL.
+"""
+
+import logging
+import sqlite3
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bench.rig import Marks, NoWork, fill, new_store, open_store
+from duly.core.triggers import Once
+from duly.holder.holder import Holder, wish
+from duly.runners.registry import Registry
+
+FLOOR_BATCH = 100
+FLOOR_TABLES = """
+CREATE TABLE schedules(id INTEGER PRIMARY KEY, spec TEXT NOT NULL, next_due REAL);
+CREATE INDEX schedules_due ON schedules(next_due) WHERE next_due IS NOT NULL;
+CREATE TABLE runs(id INTEGER PRIMARY KEY, schedule INTEGER NOT NULL, due REAL NOT NULL, state INTEGER NOT NULL,
+    owner TEXT, lease REAL, started REAL, finished REAL, result TEXT, UNIQUE(schedule, due));
+CREATE INDEX runs_live ON runs(lease) WHERE state = 1;
+"""
+MARKS: list[Marks] = []
+"""The marks of this process: the others find their work by its module and name, and give it nothing."""
+
+
+def work() -> None:
+    """The work of the other parties."""
+    MARKS[0].leave()
+
+
+def prepare_duly(folder: Path, number: int, due: float) -> None:
+    store = new_store(folder / "duly.db")
+    fill(store, [(Once(at=datetime.fromtimestamp(due, UTC)),) for _ in range(number)])
+    store.close()
+
+
+def run_duly(folder: Path, slots: int) -> None:
+    from duly.app.service import SWITCH_INTERVAL_S, stopped_by_signals
+
+    marks = MARKS[0]
+    store = open_store(folder / "duly.db")
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    registry = Registry({"command": lambda: NoWork(marks)})
+    holder = Holder(store, wish(slots=slots), registry, tell=lambda _event, _told: None)
+    with stopped_by_signals(holder.stop):
+        holder.start()
+        holder.run()
+    store.close()
+
+
+def prepare_floor(folder: Path, number: int, due: float) -> None:
+    line = _floor(folder)
+    line.executescript(FLOOR_TABLES)
+    line.execute("BEGIN")
+    line.executemany("INSERT INTO schedules(spec, next_due) VALUES ('once', ?)", [(due,)] * number)
+    line.execute("COMMIT")
+    line.close()
+
+
+def run_floor(folder: Path, due: float) -> None:
+    """The least that a durable scheduler must do: a batch is claimed by one commit, and finished by another."""
+    line = _floor(folder)
+    time.sleep(max(0.0, due - time.time()))
+    while True:
+        now = time.time()
+        line.execute("BEGIN IMMEDIATE")
+        ready = line.execute(
+            "SELECT id, next_due FROM schedules WHERE next_due <= ? ORDER BY next_due LIMIT ?", (now, FLOOR_BATCH)
+        ).fetchall()
+        claimed = []
+        for schedule, at in ready:
+            claim = "INSERT INTO runs(schedule, due, state, owner, lease, started) VALUES (?, ?, 1, 'me', ?, ?)"
+            claimed.append(line.execute(claim, (schedule, at, now + 30, now)).lastrowid)
+            line.execute("UPDATE schedules SET next_due = NULL WHERE id = ? AND next_due = ?", (schedule, at))
+        line.execute("COMMIT")
+        if not claimed:
+            break
+        for _ in claimed:
+            work()
+        line.execute("BEGIN IMMEDIATE")
+        finish = "UPDATE runs SET state = 2, finished = ?, result = 'ok' WHERE id = ? AND owner = 'me' AND state = 1"
+        line.executemany(finish, [(time.time(), claim) for claim in claimed])
+        line.execute("COMMIT")
+    line.close()
+
+
+def prepare_huey(folder: Path, number: int, due: float) -> None:
+    _, task = _huey(folder)
+    at = datetime.fromtimestamp(due, UTC)
+    for _ in range(number):
+        task.schedule(eta=at)
+
+
+def run_huey(folder: Path) -> None:
+    logging.getLogger("huey").setLevel(logging.CRITICAL)
+    queue, _ = _huey(folder)
+    queue.create_consumer(workers=1, worker_type="thread").run()
+
+
+def prepare_apscheduler(folder: Path, number: int, due: float) -> None:
+    from apscheduler.schedulers.background import BackgroundScheduler
+
+    scheduler = BackgroundScheduler(jobstores={"default": _jobs(folder)}, timezone=UTC)
+    scheduler.start(paused=True)
+    at = datetime.fromtimestamp(due, UTC)
+    for one in range(number):
+        scheduler.add_job("bench.parties:work", "date", run_date=at, id=f"job-{one}", misfire_grace_time=None)
+    scheduler.shutdown(wait=False)
+
+
+def run_apscheduler(folder: Path) -> None:
+    from apscheduler.schedulers.blocking import BlockingScheduler
+
+    logging.basicConfig(level=logging.CRITICAL)
+    BlockingScheduler(jobstores={"default": _jobs(folder)}, timezone=UTC).start()
+
+
+def _floor(folder: Path) -> sqlite3.Connection:
+    line = sqlite3.connect(folder / "floor.db", isolation_level=None)
+    line.execute("PRAGMA journal_mode=WAL")
+    line.execute("PRAGMA synchronous=FULL")
+    return line
+
+
+def _huey(folder: Path) -> tuple[Any, Any]:
+    from huey import SqliteHuey
+
+    queue = SqliteHuey("bench", filename=str(folder / "huey.db"), timeout=30, utc=True)
+    return queue, queue.task(name="work")(work)
+
+
+def _jobs(folder: Path) -> Any:
+    from apscheduler.jobstores.sqlalchemy import SQLAlchemyJobStore
+
+    return SQLAlchemyJobStore(url=f"sqlite:///{folder / 'jobs.db'}")
+
+
+PREPARE: dict[str, Callable[[Path, int, float], None]] = {
+    "duly 4": prepare_duly,
+    "duly 64": prepare_duly,
+    "floor": prepare_floor,
+    "huey": prepare_huey,
+    "apscheduler 3": prepare_apscheduler,
+}
+
+
+def run(name: str, folder: Path, due: float) -> None:
+    if name.startswith("duly"):
+        run_duly(folder, int(name.split()[1]))
+    elif name == "floor":
+        run_floor(folder, due)
+    elif name == "huey":
+        run_huey(folder)
+    else:
+        run_apscheduler(folder)
+
+
+def main() -> None:
+    name, verb, folder, number, due = sys.argv[1:]
+    if verb == "prepare":
+        PREPARE[name](Path(folder), int(number), float(due))
+        return
+    MARKS.append(Marks(Path(folder) / "marks"))
+    sys.modules["bench.parties"] = sys.modules["__main__"]  # work that is found by name finds these marks
+    run(name, Path(folder), float(due))
+
+
+if __name__ == "__main__":
+    main()
