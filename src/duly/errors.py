@@ -5,6 +5,7 @@ DulyError
 ├── Refused        an ask that was understood and is not granted; carries the refusal's reason
 ├── StoreAway      no store can be reached or used at the address given
 ├── StoreBusy      another process holds the store's write lock for longer than we wait
+├── StoreFull      the disk of the store is full
 ├── StoreUnknown   the answer to a write was lost; it may stand or not
 └── StoreNewer     the store is for newer versions of Duly only
 
@@ -62,13 +63,25 @@ class Refused(DulyError):
 
 
 class StoreAway(DulyError):
-    """The store cannot be reached or used; nothing was changed."""
+    """The store cannot be reached or used; nothing was changed.
+
+    `passing`: it is expected to come back by itself, so that who serves it waits and goes on.
+    """
 
     reason = "store_away"
+    passing = False
 
 
 class StoreBusy(StoreAway):
     """Another process held the store's write lock for longer than this one was ready to wait."""
+
+    passing = True
+
+
+class StoreFull(StoreAway):
+    """The disk of the store is full; nothing was changed."""
+
+    passing = True
 
 
 class StoreNewer(DulyError):

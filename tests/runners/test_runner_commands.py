@@ -13,7 +13,7 @@ import pytest
 from runner_scene import assign, children_of, keeper_of, lives, mark_of, numbers, perform, performing, until
 
 from duly.ports import Outcome
-from duly.runners import keeping, logs, processes
+from duly.runners import folders, keeping, logs, processes
 from duly.runners.command import Command
 from duly.runners.nurseries import Nursery
 
@@ -23,7 +23,7 @@ SHORT = timedelta(seconds=1)
 def test_exit_status_0_is_success_and_leaves_no_folder(nursery: Nursery, tmp_path: Path) -> None:
     assignment = assign(tmp_path, {"kind": "command", "argv": ["true"], "cwd": "/"})
     assert perform(nursery, assignment) == Outcome(word="succeeded", exit_code=0)
-    keeping.remove_traces(assignment.folder)
+    folders.remove_traces(assignment.folder)
     assert not assignment.folder.exists()
 
 
@@ -323,7 +323,7 @@ def test_three_hundred_short_commands_leave_no_descriptor_thread_file_or_zombie(
     def one(number: int) -> None:
         assignment = assign(tmp_path, {"kind": "command", "argv": ["true"], "cwd": "/"}, run=f"run_{number}")
         assert perform(nursery, assignment).word == "succeeded"
-        keeping.remove_traces(assignment.folder)
+        folders.remove_traces(assignment.folder)
 
     def held(pid: int) -> int:
         return len(list(Path(f"/proc/{pid}/fd").iterdir()))

@@ -11,7 +11,7 @@ import pytest
 from runner_scene import assign, keeper_of, mark_of, numbers, perform, performing, until
 
 from duly.ports import Outcome
-from duly.runners import keeping, logs, output, processes
+from duly.runners import folders, logs, output, processes
 from duly.runners.nurseries import Nursery
 
 KEEPER_BYTES = 48 * 1024 * 1024
@@ -116,7 +116,7 @@ def test_one_endless_line_is_cut_in_its_middle_with_true_counts(nursery: Nursery
     kept, cut = whole(assignment.folder)
     assert (kept[:5], kept[-3:], len(kept) + cut) == (b"begin", b"end", size + 8)
     assert logs.tail(assignment.folder, 4) == b"\0end"
-    keeping.remove_traces(assignment.folder)
+    folders.remove_traces(assignment.folder)
     assert sorted(path.name for path in assignment.folder.iterdir()) == ["cut", "log"]
     assert whole(assignment.folder) == (kept, cut)
     assert logs.size(assignment.folder) == size + 8

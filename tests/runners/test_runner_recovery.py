@@ -28,7 +28,7 @@ from runner_scene import (
 
 from duly import clock
 from duly.ports import Assignment, Detached, Outcome
-from duly.runners import ask, keeper, keeping, logs, nursery, processes
+from duly.runners import ask, folders, keeper, keeping, logs, nursery, processes
 from duly.runners.command import Command
 from duly.runners.nurseries import Nursery
 
@@ -303,7 +303,7 @@ def test_a_forbidden_start_starts_nothing_and_stays_forbidden(nursery: Nursery, 
     assignment = assign(tmp_path, "touch ran")
     assert keeping.look(assignment.folder) == keeping.NeverStarted(forbidden=False)
     assert keeping.forbid_start(assignment.folder)
-    keeping.remove_traces(assignment.folder)
+    folders.remove_traces(assignment.folder)
     assert keeping.look(assignment.folder) == keeping.NeverStarted(forbidden=True)
     outcome = perform(nursery, assignment)
     assert (outcome.word, outcome.reason, outcome.side_effect) == ("abandoned", "fence_lost", False)

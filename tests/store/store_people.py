@@ -17,8 +17,8 @@ def pause(s: Scene, scope: str = "task", target: str = "one", until: timedelta |
     task_operations.pause(s.store, scope, target, until=end, note="away", by="ann")
 
 
-def unpause(s: Scene, scope: str = "task", target: str = "one") -> None:
-    task_operations.unpause(s.store, scope, target, by="ann")
+def unpause(s: Scene, scope: str = "task", target: str = "one") -> task_operations.Paused | None:
+    return task_operations.unpause(s.store, scope, target, by="ann")
 
 
 def switch(s: Scene, verb: str, name: str = "one") -> None:

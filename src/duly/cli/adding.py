@@ -127,7 +127,7 @@ def _understood(task: "Task", coming: list[datetime], now: datetime) -> list[tup
         nexts = "switched off: opens nothing until `duly enable`"
     rules = {name: value for name, value in shapes.rules(task).items() if name in {*definition.own_rules, "timeout"}}
     rows: list[tuple[str, str | Cell]] = [
-        ("when", f"{previewing.say(definition.triggers)}"),
+        ("when", Cell(text=previewing.say(definition.triggers), wraps=True)),
         ("canonical", previewing.canonical(definition.triggers)),
         ("zone", definition.zone),
         ("next", nexts or "by hand only: `duly run`"),

@@ -47,6 +47,8 @@ class Settings:
 
     store: str | None = None
     as_json: bool = False
+    code: int = 0
+    """What the call will end with, set by commands that know it before all is printed."""
 
 
 def settings() -> Settings:
@@ -192,12 +194,12 @@ def run(args: Sequence[str]) -> int:
     kept = Settings()
     as_json = _json_asked(args)
     try:
-        code = frame().main(list(args), prog_name="duly", standalone_mode=False, obj=kept)
+        kept.code = _call(args, kept)
         out.flush()
     except BrokenPipeError:
         # Who read our output has had enough of it. Python must not try to flush the rest at its end.
         _mute()
-        return 0
+        return kept.code
     except (KeyboardInterrupt, click.Abort):
         return faults.interrupted()
     except BaseException as fault:
@@ -208,6 +210,17 @@ def run(args: Sequence[str]) -> int:
         except BrokenPipeError:
             _mute()
             return faults.code_of(fault)
+    return kept.code
+
+
+def _call(args: Sequence[str], kept: Settings) -> int:
+    """Call a command; not by click's `main`, which makes a 1 of every reader that leaves early."""
+    group = frame()
+    try:
+        with group.make_context("duly", list(args), obj=kept) as ctx:
+            code = group.invoke(ctx)
+    except click.exceptions.Exit as left:
+        code = left.exit_code
     return code if isinstance(code, int) else 0
 
 

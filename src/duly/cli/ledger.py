@@ -1,5 +1,6 @@
 """`ledger`: the story of every occurrence and run, and on as it is written."""
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import click
@@ -9,7 +10,8 @@ from duly.cli import out
 from duly.cli.frame import command, settings
 from duly.cli.joining import find
 from duly.cli.listing import CURSOR, instant
-from duly.cli.table import Cell, Column, cells_of, plain, render
+from duly.cli.moments import distance
+from duly.cli.table import Cell, Column, cells_of, fitted, plain, render
 from duly.cli.words import many
 
 if TYPE_CHECKING:
@@ -24,7 +26,10 @@ LOOK_EVERY_S = 0.2
 SHOWN = 50
 FOLLOWED_FROM = 10
 PAGE = 1_000
-TELLING = ("late_by_s", "exit_code", "outcome", "why", "from", "next", "scope", "note", "version", "count")
+TELLING = ("outcome", "exit_code", "late_by_s", "why", "from", "next", "scope", "note", "version", "count")
+LATE_LEAST_S = 0.001
+NARROW = 110
+"""A terminal with fewer columns is followed in shorter words."""
 GAP = "  "
 
 
@@ -78,7 +83,7 @@ def _once(store: "Store", task: str | None, since: "datetime | None", most: int 
             out.document(shapes.listing([shapes.entry(one) for one in found], told))
             return
         names = _Names(session)
-        out.lines(render(COLUMNS, [_row(one, names) for one in found]))
+        out.lines(render(COLUMNS, [_row(one, names, session.now) for one in found]))
     if out.on_terminal():
         out.line()
         more = f", more: --cursor {following}" if following is not None else ""
@@ -117,58 +122,90 @@ def _print(session: "Session", found: "Sequence[Written]") -> None:
         for one in found:
             out.entry(shapes.entry(one))
         return
-    names = _Names(session)
+    names, room = _Names(session), out.width()
+    widths = FOLLOW_WIDTHS if room >= NARROW else NARROW_WIDTHS
+    rest = room - sum(widths) - len(GAP) * len(widths)
     for one in found:
         # Lines come one at a time here, so columns keep widths of their own.
-        cells = [cell if isinstance(cell, Cell) else Cell(text=cell) for cell in _row(one, names)]
-        parts = [
-            out.styled(cell.text, *cell.styles) + " " * max(0, width - cells_of(cell.text))
-            for cell, width in zip(cells, FOLLOW_WIDTHS, strict=True)
-        ]
+        parts = []
+        for cell, column, width in zip(_row(one, names, session.now), COLUMNS, (*widths, rest), strict=True):
+            text = cell.text if room >= NARROW else fitted(cell, column, width)
+            fill = "" if column is COLUMNS[-1] else " " * max(0, width - cells_of(text))
+            parts.append(out.styled(text, *cell.styles) + fill)
         out.line(GAP.join(parts).rstrip())
     out.flush()
 
 
 COLUMNS = [
-    Column(head="AT"),
+    Column(head="AT", yields=2),
     Column(head="KIND"),
     Column(head="TASK", cut=True),
     Column(head="RUN"),
     Column(head="WHY"),
-    Column(head="DETAILS", cut=True),
+    Column(head="DETAILS", words=True, yields=1),
 ]
-FOLLOW_WIDTHS = (24, 12, 16, 8, 16, 0)
+FOLLOW_WIDTHS = (24, 12, 20, 8, 16)
+NARROW_WIDTHS = (15, 10, 12, 8, 11)
 
 
-def _row(written: "Written", names: "_Names") -> list[Cell | str]:
+def _row(written: "Written", names: "_Names", now: "datetime") -> list[Cell]:
     from duly.operations.lookup import ending
 
     entry = written.entry
     return [
-        f"{entry.at:%Y-%m-%d %H:%M:%S}.{entry.at.microsecond // 1000:03d}Z",
+        _at(entry.at, now),
         Cell(text=entry.kind, styles=("bold",)),
-        plain(names.of(entry.task)),
-        ending(entry.run) if entry.run else "",
-        entry.reason or "",
-        plain(_details(entry)),
+        Cell(text=plain(names.of(entry.task))),
+        Cell(text=ending(entry.run) if entry.run else ""),
+        Cell(text=entry.reason or ""),
+        _details(entry),
     ]
 
 
-def _details(entry: "Entry") -> str:
+def _at(at: "datetime", now: "datetime") -> Cell:
+    whole = f"{at.year:04d}-{at:%m-%d %H:%M:%S}.{at.microsecond // 1000:03d}Z"
+    if at.date() == now.date():
+        return Cell(text=whole, shorter=(whole[11:],))
+    return Cell(text=whole, shorter=(f"{at:%m-%d %H:%M:%S}Z",) if at.year == now.year else (f"{whole[:16]}Z",))
+
+
+def _details(entry: "Entry") -> Cell:
     from duly.core.spans import write_instant
 
-    parts = [] if entry.count is None else [f"{entry.count} times"]
+    long = [] if entry.count is None else [f"{entry.count} times"]
+    short = list(long)
     if entry.until_at is not None:
-        parts.append(f"until {write_instant(entry.until_at)}")
+        long.append(f"until {write_instant(entry.until_at.replace(microsecond=0))}")
+        same_day = entry.until_at.date() == entry.at.date()
+        short.append(f"until {entry.until_at:%H:%MZ}" if same_day else f"until {entry.until_at:%m-%d %H:%MZ}")
     if entry.by is not None:
-        parts.append(f"by {entry.by}")
-    parts += [_detail(name, entry.details[name]) for name in TELLING if entry.details.get(name) not in (None, "", 0)]
-    return ", ".join(parts)
+        long.append(f"by {entry.by}")
+        short.append(f"by {entry.by}")
+    for name in TELLING:
+        value = entry.details.get(name)
+        if _tells(value):
+            long.append(_detail(name, value))
+            short += _short(name, value, entry)
+    return Cell(text=plain(", ".join(long)), shorter=(plain(", ".join(short)),))
+
+
+def _tells(value: object) -> bool:
+    return value not in (None, "", 0) and not (isinstance(value, float) and value < LATE_LEAST_S)
 
 
 def _detail(name: str, value: object) -> str:
     told = name.removesuffix("_s").replace("_", " ")
-    return f"{told} {value:.3f}s" if name.endswith("_s") and isinstance(value, float) else f"{told} {value}"
+    if isinstance(value, float) and name.endswith("_s"):
+        return f"{told} {value:.3f}s"
+    return str(value).replace("_", " ") if name == "outcome" else f"{told} {value}"
+
+
+def _short(name: str, value: object, entry: "Entry") -> list[str]:
+    if name == "late_by_s" and isinstance(value, float):
+        return [f"{value * 1000:.0f}ms late" if value < 1 else f"{distance(timedelta(seconds=value))} late"]
+    if name == "version" or (name == "outcome" and entry.details.get("exit_code")):
+        return []  # an exit status says of itself that the outcome was a failure
+    return [f"exit {value}" if name == "exit_code" else _detail(name, value)]
 
 
 class _Names:

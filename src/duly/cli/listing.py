@@ -9,16 +9,16 @@ from duly.cli import out
 from duly.cli.frame import command, settings
 from duly.cli.joining import hint, hint_nobody, reading
 from duly.cli.moments import away, clock_text, distance, took
-from duly.cli.table import Cell, Column, plain, render
-from duly.cli.words import colour, many, mark
+from duly.cli.table import Cell, Column, cells_of, plain, render
+from duly.cli.words import colour, failure, many, mark
+from duly.cli.words import told as told_word
 
 if TYPE_CHECKING:
+    from duly.core.triggers import Trigger
     from duly.operations.listing import Listed
     from duly.store.store import Session
 
 PAGE = 1_000
-# From so many columns on, instants stand beside distances; below so many, only what came of the last run is told.
-WIDE, NARROW = 100, 70
 RUNS_SHOWN = "50"
 CURSOR = click.Option(["--cursor"], metavar="C", help="Go on where `next` of a --json list ended.")
 
@@ -60,9 +60,9 @@ def _table(session: "Session", found: "list[Listed]", following: str | None) -> 
         return
     columns = [
         Column(head="NAME", cut=True),
-        Column(head="WHEN", cut=True),
-        Column(head="NEXT", cut=True),
-        Column(head="LAST", cut=True),
+        Column(head="WHEN", words=True, yields=1, enough=40),
+        Column(head="NEXT", words=True, yields=3),
+        Column(head="LAST", words=True, yields=2),
         Column(head="STATE"),
     ]
     out.lines(render(columns, [_row(one, session.now) for one in found]))
@@ -78,49 +78,61 @@ def _row(one: "Listed", now: datetime) -> list[Cell | str]:
     task = one.task
     return [
         Cell(text=plain(told(task)), styles=("bold",)),
-        "(broken)" if task.broken else plain(_when(one)),
+        "(broken)" if task.broken else _when(one),
         _next(one, now),
         _last(one, now),
         state(one),
     ]
 
 
-def _when(one: "Listed") -> str:
-    from duly.core.triggers import Every
+def _when(one: "Listed") -> Cell:
+    triggers = one.task.definition.triggers
+    if not triggers:
+        return Cell(text="by hand only", shorter=("by hand",))
+    said = [_said(trigger) for trigger in triggers]
+    forms = ["; ".join(form) for form in zip(*said, strict=True)]
+    return Cell(text=forms[0], shorter=tuple(form for form in forms[1:] if cells_of(form) < cells_of(forms[0])))
+
+
+def _said(trigger: "Trigger") -> tuple[str, str, str]:
+    """Say a trigger in words, as it is written, and in the fewest letters that still tell it."""
+    from duly.core.spans import write_span
+    from duly.core.triggers import Cron, Every, Once
+    from duly.core.when import write
     from duly.core.words import describe, describe_span
 
-    # The anchor of an interval is told where there is room for it.
-    said = (
-        f"every {describe_span(trigger.span)}" if isinstance(trigger, Every) else describe(trigger)
-        for trigger in one.task.definition.triggers
-    )
-    return "; ".join(said) or "by hand only"
+    if isinstance(trigger, Every):
+        # The anchor of an interval stands in `duly show`; here it would only push what matters aside.
+        written = f"every {write_span(trigger.span)}"
+        return f"every {describe_span(trigger.span)}", written, written
+    written = trigger.expression if isinstance(trigger, Cron) else write(trigger)
+    return describe(trigger), written, written[: len("once 2026-12-01")] if isinstance(trigger, Once) else written
 
 
-def _next(one: "Listed", now: datetime) -> str:
+def _next(one: "Listed", now: datetime) -> Cell | str:
     from duly import zones
 
     at = one.task.next_start_at
     if at is None or one.task.broken:
         return "–" if mark("") == "·" else "-"
     if at <= now:
-        return f"due {away(at, now)}"
-    if out.width() < WIDE:
-        return away(at, now)
-    return f"{away(at, now)} ({clock_text(at, zones.zone(one.task.definition.zone), now)})"
+        return Cell(text=f"due {away(at, now)}", shorter=("overdue",) if at < now else ())
+    far = away(at, now)
+    return Cell(text=f"{far} ({clock_text(at, zones.zone(one.task.definition.zone), now)})", shorter=(far,))
 
 
 def _last(one: "Listed", now: datetime) -> Cell:
     if one.live is not None:
         since = one.live.started_at or one.live.opened_at
         word = "running" if one.live.state == "held" else one.live.state
-        return Cell(text=f"{mark(word)} {word} for {distance(now - since)}", styles=colour(word))
+        length = distance(now - since)
+        return Cell(text=f"{mark(word)} {word} for {length}", styles=colour(word), shorter=(f"{mark(word)} {length}",))
     run = one.last_run
     if run is None or run.outcome is None:
-        return Cell(text="never ran", styles=("dim",))
-    ended = run.ended_at or run.opened_at
-    ago = f" {away(ended, now)}" if out.width() >= NARROW else ""
-    return Cell(text=f"{mark(run.outcome)} {run.outcome.replace('_', ' ')}{ago}", styles=colour(run.outcome))
+        return Cell(text="never ran", styles=("dim",), shorter=("never",))
+    ago, sign = away(run.ended_at or run.opened_at, now), mark(run.outcome)
+    text = f"{sign} {run.outcome.replace('_', ' ')} {ago}"
+    return Cell(text=text, styles=colour(run.outcome), shorter=(f"{sign} {ago}",))
 
 
 def state(one: "Listed") -> Cell:
@@ -196,11 +208,11 @@ def _runs_table(items: list[dict[str, object]], following: str | None, now: date
     columns = [
         Column(head="RUN"),
         Column(head="TASK", cut=True),
-        Column(head="DUE", cut=True),
-        Column(head="STATE"),
+        Column(head="DUE"),
+        Column(head="STATE", yields=1),
         Column(head="TOOK", right=True),
-        Column(head="BY"),
-        Column(head="WHY", cut=True),
+        Column(head="BY", yields=3, optional=True),
+        Column(head="WHY", words=True, yields=2),
     ]
     rows: list[list[Cell | str]] = []
     for run in items:
@@ -211,10 +223,10 @@ def _runs_table(items: list[dict[str, object]], following: str | None, now: date
                 ending(str(run["id"])),
                 Cell(text=plain(_name(run)), styles=("bold",)),
                 away(due, now),
-                Cell(text=f"{mark(word)} {word.replace('_', ' ')}", styles=colour(word)),
+                Cell(text=told_word(word), styles=colour(word)),
                 _took(run, now),
                 str(run["opened_by"]).replace("_", " "),
-                plain(why(run)),
+                _why(run),
             ]
         )
     out.lines(render(columns, rows))
@@ -244,7 +256,15 @@ def why(run: dict[str, object]) -> str:
         return f"waits for a {waits['what']}" if waits["what"] != "delay" else f"not before {waits['until']}"
     if run["outcome"] in (None, "succeeded"):
         return ""
-    return str(run["error"] or run["reason"] or "").splitlines()[0] if run["error"] or run["reason"] else ""
+    said = failure(reason=run["reason"], error=run["error"], exit_code=run["exit_code"])
+    return said.splitlines()[0] if said else ""
+
+
+def _why(run: dict[str, object]) -> Cell | str:
+    text = plain(why(run))
+    # An exit status stands before everything else, so that what is cut is only what the command said.
+    code = f"signal {run['signal']}" if run["reason"] == "signal" and run["signal"] else str(run["reason"] or "")
+    return Cell(text=text, shorter=(code,)) if run["error"] and code not in {"", "exit_status"} else text
 
 
 def instant(text: str, option: str) -> datetime:

@@ -20,6 +20,8 @@ STYLES: Mapping[str, str] = {
 }
 PIPED_WIDTH = 10_000
 NARROWEST = 40
+USUAL_WIDTH = 80
+"""Of a terminal that does not tell its size."""
 
 
 def prepare() -> None:
@@ -99,14 +101,14 @@ def styled(text: str, *styles: str) -> str:
 
 
 def width() -> int:
-    """Columns of the terminal; without one as many as anybody needs."""
+    """Columns of the terminal, 80 where it does not tell them; without one as many as anybody needs."""
     given = os.environ.get("COLUMNS", "")
-    if given.isascii() and given.isdigit() and int(given):
-        return max(NARROWEST, int(given))
+    if given.isascii() and given.isdigit() and len(given) < NARROWEST and int(given):
+        return min(max(NARROWEST, int(given)), PIPED_WIDTH)
     try:
-        return max(NARROWEST, os.get_terminal_size(sys.stdout.fileno()).columns)
+        return max(NARROWEST, os.get_terminal_size(sys.stdout.fileno()).columns or USUAL_WIDTH)
     except (OSError, ValueError):
-        return PIPED_WIDTH
+        return USUAL_WIDTH if on_terminal() else PIPED_WIDTH
 
 
 def _encodes(text: str) -> bool:

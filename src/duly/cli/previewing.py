@@ -9,7 +9,7 @@ import click
 from duly.cli import out
 from duly.cli.fields import whole_number
 from duly.cli.frame import command, settings
-from duly.cli.moments import away, full_text
+from duly.cli.moments import away, clock_text, full_text
 from duly.cli.table import Cell, Column, pairs, plain, render
 from duly.errors import Invalid
 
@@ -62,7 +62,7 @@ def _show(found: Mapping[str, object], place: ZoneInfo, now: datetime) -> None:
     out.lines(
         pairs(
             [
-                ("words", Cell(text=str(found["words"]), styles=("bold",))),
+                ("words", Cell(text=str(found["words"]), styles=("bold",), wraps=True)),
                 ("canonical", str(found["canonical"])),
                 ("zone", str(place.key)),
             ]
@@ -74,20 +74,29 @@ def _show(found: Mapping[str, object], place: ZoneInfo, now: datetime) -> None:
     if not items:
         out.line("no instant by itself; `duly run` starts it")
         return
-    columns = [Column(head="LOCAL"), Column(head="UTC"), Column(head="AWAY"), Column(head="NOTE", cut=True)]
+    columns = [
+        Column(head="LOCAL"),
+        Column(head="UTC"),
+        Column(head="AWAY"),
+        Column(head="NOTE", words=True, yields=1),
+    ]
     rows: list[list[Cell | str]] = []
     for item in items:
         at = datetime.fromisoformat(item["due_at"])
-        note = MARKS.get(item["note"], item["note"] or "")
+        there = at.astimezone(UTC)
         rows.append(
             [
                 full_text(at, place),
-                f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}Z",
+                f"{there.year:04d}-{there:%m-%d %H:%M:%S}Z",
                 away(at, now),
-                Cell(text=note, styles=("yellow",)),
+                _note(item["note"]),
             ]
         )
     out.lines(render(columns, rows))
+
+
+def _note(word: object) -> Cell:
+    return Cell(text=MARKS.get(word, str(word or "")), styles=("yellow",), shorter=(str(word or ""),))
 
 
 def number(text: str, option: str, most: int) -> int:
@@ -143,21 +152,21 @@ def _next_table(items: list[dict[str, object]], now: datetime) -> None:
     columns = [
         Column(head="TASK", cut=True),
         Column(head="AWAY"),
-        Column(head="LOCAL"),
-        Column(head="ZONE", cut=True),
-        Column(head="NOTE", cut=True),
+        Column(head="LOCAL", yields=2),
+        Column(head="ZONE", cut=True, yields=1),
+        Column(head="NOTE", words=True, yields=3),
     ]
     rows: list[list[Cell | str]] = []
     for item in items:
         at = datetime.fromisoformat(str(item["due_at"]))
-        note = "overdue" if item["overdue"] else MARKS.get(item["note"], str(item["note"] or ""))
+        zone = zones.zone(str(item["zone"]))
         rows.append(
             [
                 Cell(text=plain(str(item["task_name"])), styles=("bold",)),
                 away(at, now),
-                full_text(at, zones.zone(str(item["zone"]))),
+                Cell(text=full_text(at, zone), shorter=(clock_text(at, zone, now),)),
                 str(item["zone"]),
-                Cell(text=note, styles=("yellow",)),
+                _note("overdue" if item["overdue"] else item["note"]),
             ]
         )
     out.lines(render(columns, rows))

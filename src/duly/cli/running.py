@@ -9,7 +9,7 @@ from duly.cli import out
 from duly.cli.frame import command, settings
 from duly.cli.joining import address, hint, hint_nobody, open_for_change
 from duly.cli.table import plain
-from duly.cli.words import told
+from duly.cli.words import failure, told
 from duly.errors import Invalid
 
 if TYPE_CHECKING:
@@ -64,8 +64,14 @@ def _wait(store: "Store", opened: "Run") -> int:
         short = ending(opened.id)
         hint(f"the run goes on: duly show {short}, duly log -f {short}, duly cancel {short}")
         return INTERRUPTED
-    _show(store, ended, told(_word(ended)) + (f": {plain(ended.error)}" if ended.error else ""))
+    _show(store, ended, told(_word(ended)) + _why(ended))
     return 0 if ended.outcome == "succeeded" else FAILED
+
+
+def _why(run: "Run") -> str:
+    if not run.error:
+        return ""
+    return f": {plain(failure(reason=run.reason, error=run.error, exit_code=run.exit_code))}"
 
 
 def _end_of(store: "Store", opened: "Run") -> "Run":

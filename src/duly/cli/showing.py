@@ -11,8 +11,9 @@ from duly.cli.frame import command, settings
 from duly.cli.joining import find
 from duly.cli.listing import state, why
 from duly.cli.moments import away, distance, full_text, took
-from duly.cli.table import Cell, cut, pairs, plain
-from duly.cli.words import colour, command_text, many, mark, rules_told
+from duly.cli.table import Cell, pairs, plain, trimmed, wrapped
+from duly.cli.words import colour, command_text, failure, many, rules_told
+from duly.cli.words import told as told_word
 from duly.errors import Refused
 
 if TYPE_CHECKING:
@@ -71,15 +72,16 @@ def _task(session: "Session", shown: "TaskShown") -> None:
         f"{out.styled(title, 'bold')}  {out.styled(standing.text, *standing.styles)}  {out.styled(task.id, 'dim')}"
     )
     if definition.description:
-        out.line(plain(definition.description))
+        out.lines(wrapped(plain(definition.description), out.width()))
     rows: Rows = []
     if task.broken is not None:
-        rows.append(("broken", Cell(text=plain(f"{task.broken.field}: {task.broken.message}"), styles=("red",))))
+        said = plain(f"{task.broken.field}: {task.broken.message}")
+        rows.append(("broken", Cell(text=said, styles=("red",), wraps=True)))
     for hold in shown.listed.pauses:
         until = f" until {full_text(hold.until, zone)}" if hold.until else ""
         note = f": {hold.note}" if hold.note else ""
         text = f"{hold.scope} by {hold.by} since {full_text(hold.since, zone)}{until}{note}"
-        rows.append(("paused", Cell(text=plain(text), styles=("yellow",))))
+        rows.append(("paused", Cell(text=plain(text), styles=("yellow",), wraps=True)))
     if task.broken is None:
         rows += _schedule(shown, zone, now)
         rows += _rules(shown.shape)
@@ -92,7 +94,7 @@ def _schedule(shown: "TaskShown", zone: "ZoneInfo | None", now: datetime) -> Row
     action = definition.action
     coming = "\n".join(f"{full_text(at, zone)}  {away(at, now)}{_overdue(at, now)}" for at in shown.coming)
     rows: Rows = [
-        ("when", str(shown.shape["words"])),
+        ("when", Cell(text=str(shown.shape["words"]), wraps=True)),
         ("canonical", str(shown.shape["canonical"])),
         ("zone", definition.zone),
         ("next", coming or "none by itself"),
@@ -133,8 +135,8 @@ def _history(shown: "TaskShown", now: datetime) -> Rows:
         word = str(run["outcome"] or run["state"])
         reason = plain(why(dict(run)))
         due = datetime.fromisoformat(str(run["due_at"]))
-        line = f"{ending(str(run['id']))}  {mark(word)} {word.replace('_', ' ')}  {away(due, now)}  {reason}"
-        lines.append(cut(line.rstrip(), out.width() - INDENT))
+        line = f"{ending(str(run['id']))}  {told_word(word)}  {away(due, now)}  {reason}"
+        lines.append(trimmed(line.rstrip(), out.width() - INDENT))
     if lines:
         rows.append(("newest", "\n".join(lines)))
     return rows
@@ -150,7 +152,7 @@ def _run(store: "Store", session: "Session", shown: "RunShown") -> None:
     run, task, now = shown.run, shown.task, session.now
     zone = zones.zone(task.definition.zone) if task is not None and task.broken is None else None
     word = str(shown.shape["outcome"] or shown.shape["state"])
-    head = out.styled(f"{mark(word)} {word.replace('_', ' ')}", "bold", *colour(word))
+    head = out.styled(told_word(word), "bold", *colour(word))
     out.line(f"{head}  {plain(told(task)) if task else run.task}  {out.styled(run.id, 'dim')}")
     rows: Rows = []
     waits = shown.shape["waiting_for"]
@@ -160,9 +162,11 @@ def _run(store: "Store", session: "Session", shown: "RunShown") -> None:
         from duly.core.reasons import ENDED, NO_START
 
         sentence = ENDED.get(run.reason) or NO_START.get(run.reason) or ""
-        rows.append(("reason", f"{run.reason}: {sentence}" if sentence else run.reason))
+        rows.append(("reason", Cell(text=f"{run.reason}: {sentence}" if sentence else run.reason, wraps=True)))
     if run.error:
-        rows.append(("error", Cell(text="\n".join(plain(line) for line in run.error.splitlines()), styles=("red",))))
+        said = failure(reason=run.reason, error=run.error, exit_code=run.exit_code)
+        said = "\n".join(plain(line) for line in said.splitlines())
+        rows.append(("error", Cell(text=said, styles=("red",), wraps=True)))
     rows += _times(shown, zone, now)
     rows += _figures(shown)
     out.lines(pairs(rows))

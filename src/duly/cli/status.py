@@ -12,6 +12,8 @@ from duly.cli.table import Cell, pairs, plain
 from duly.cli.words import many
 
 FINDINGS = 1
+NAMED = 5
+"""So many failing tasks are named on the screen."""
 
 
 @command(name="status", help="Say how things stand: who serves, what runs and waits, what wants a person.")
@@ -51,23 +53,29 @@ def _tell(found: Mapping[str, object], now: datetime) -> None:
     ]
     failing = cast(int, found["failing"])
     if failing:
-        rows.append(("failing", Cell(text=many(failing, "task"), styles=("red",))))
+        rows.append(("failing", Cell(text=plain(_failing(found, failing)), styles=("red",), wraps=True)))
     if found["open_missed"]:
         rows.append(("missed", f"{found['open_missed']} open"))
     at = found["next_due_at"]
     if at is not None:
         due = datetime.fromisoformat(str(at))
         rows.append(("next due", f"{full_text(due, None)} ({away(due, now)})"))
-    for hold in cast(list[dict[str, object]], found["pauses"]):
-        rows += [("paused", plain(_hold(hold, now)))]
+    holds = cast(list[dict[str, object]], found["pauses"])
+    rows += [("paused", Cell(text=plain(_hold(hold, now)), wraps=True)) for hold in holds]
     for holder in cast(list[dict[str, object]], found["holders"]):
         beat = datetime.fromisoformat(str(holder["last_beat_at"]))
         text = (
             f"{holder['id']}  {holder['host']} pid {holder['pid']}, {holder['running']}/{holder['slots']} slots, beat"
         )
-        rows.append(("holder", plain(f"{text} {away(beat, now)}")))
+        rows.append(("holder", Cell(text=plain(f"{text} {away(beat, now)}"), wraps=True)))
     rows.append(("version", str(found["version"])))
     out.lines(pairs(rows))
+
+
+def _failing(found: Mapping[str, object], count: int) -> str:
+    names = cast(list[str], found["failing_tasks"])[:NAMED]
+    more = f" and {count - len(names)} more" if count > len(names) else ""
+    return f"{many(count, 'task')}: {', '.join(names)}{more} (duly runs --outcome failed)"
 
 
 def _hold(hold: Mapping[str, object], now: datetime) -> str:
@@ -103,6 +111,7 @@ def verify() -> int:
         findings = audit.verify(store)
     finally:
         store.close()
+    settings().code = FINDINGS if findings else 0
     if settings().as_json:
         from dataclasses import asdict
 

@@ -105,7 +105,12 @@ def unpause(task: str | None, project: str | None, all_: bool) -> None:
 
     scope, target = _scope(task, project, all_)
     with open_for_change() as store:
-        _told(tasks.unpause(store, scope, target, by=caller()), "unpaused", target)
+        lifted = tasks.unpause(store, scope, target, by=caller())
+        if lifted is None:
+            what = plain(target) or "the store"
+            out.document({"pause": None, "tasks": 0}) if settings().as_json else out.line(f"{what} was not paused")
+            return
+        _told(lifted, "unpaused", target)
 
 
 def _scope(task: str | None, project: str | None, all_: bool) -> tuple[str, str]:

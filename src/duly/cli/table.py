@@ -1,4 +1,8 @@
-"""Tables of plain text: aligned by what a terminal shows, cut in the middle where it is narrow."""
+"""Tables of plain text: aligned by what a terminal shows, in fewer words where it is narrow.
+
+Where the texts are wider than the screen, columns give way in the order of their `yields`: first what may go goes, and
+cells say themselves in their shorter words; only then are texts cut, sentences after a word and names in the middle.
+"""
 
 import unicodedata
 from collections.abc import Sequence
@@ -8,6 +12,8 @@ from duly.cli import out
 
 GAP = "  "
 LEAST = 6
+WORDS_LEAST = 20
+"""A column of sentences keeps so many columns while others can still be cut."""
 ELLIPSIS = "…"
 JOINER = "\u200d"
 AS_EMOJI = "\ufe0f"
@@ -15,11 +21,20 @@ AS_EMOJI = "\ufe0f"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column: its head, whether it may be cut, and on which side its texts stand."""
+    """One column: its head, how its texts are cut, on which side they stand, and when it gives way to others."""
 
     head: str
     cut: bool = False
+    """Whether texts may be cut in the middle."""
+    words: bool = False
+    """Whether texts may be cut at their end, after a word."""
     right: bool = False
+    yields: int = 0
+    """Where it is narrow, the column with the highest figure gives way first."""
+    enough: int = 0
+    """Before any other gives way, this one says in shorter words what is wider than so many columns."""
+    optional: bool = False
+    """Whether it goes altogether when it gives way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,26 +43,45 @@ class Cell:
 
     text: str
     styles: tuple[str, ...] = ()
+    shorter: tuple[str, ...] = ()
+    """The same in ever fewer columns, for where the text does not fit."""
+    wraps: bool = False
+    """Whether `pairs` may break it at blanks where it is wider than the screen."""
 
 
 def render(columns: Sequence[Column], rows: Sequence[Sequence[Cell | str]]) -> list[str]:
     """Lay out a table: on a terminal no wider than it, elsewhere as wide as its texts."""
     cells = [[_cell(item) for item in row] for row in rows]
-    widths = [
-        max([cells_of(column.head), *(cells_of(row[at].text) for row in cells)]) for at, column in enumerate(columns)
-    ]
+    widths = [_widest(column, [row[at].text for row in cells]) for at, column in enumerate(columns)]
+    kept = _give_way(widths, columns, cells, out.width())
+    columns = [columns[at] for at in kept]
+    widths = [widths[at] for at in kept]
     _narrow(widths, columns, out.width())
     heads = [Cell(text=column.head, styles=("dim",)) for column in columns]
-    return [_row(row, widths, columns) for row in [heads, *cells]]
+    return [_row(row, widths, columns) for row in [heads, *([row[at] for at in kept] for row in cells)]]
+
+
+def fitted(cell: Cell, column: Column, width: int) -> str:
+    """Give a cell's text in so many columns: in its longest words that fit, else cut if the column may be cut."""
+    for text in (cell.text, *cell.shorter):
+        if cells_of(text) <= width:
+            return text
+    shortest = cell.shorter[-1] if cell.shorter else cell.text
+    if column.words:
+        return trimmed(shortest, width)
+    return cut(shortest, width) if column.cut else shortest
 
 
 def pairs(rows: Sequence[tuple[str, str | Cell]], *, indent: str = "") -> list[str]:
-    """Lay out names and values in two columns, values unwrapped and uncut."""
+    """Lay out names and values in two columns, values uncut; those that say so are wrapped, the others never."""
     widest = max((cells_of(name) for name, _ in rows), default=0)
+    room = out.width() - cells_of(indent) - widest - len(GAP)
     lines = []
     for name, value in rows:
         cell = _cell(value)
-        first, *rest = cell.text.split("\n")
+        first, *rest = [
+            part for line in cell.text.split("\n") for part in (wrapped(line, room) if cell.wraps else [line])
+        ]
         head = out.styled(name, "dim") + " " * (widest - cells_of(name))
         lines.append(f"{indent}{head}{GAP}{out.styled(first, *cell.styles)}".rstrip())
         lines += [f"{indent}{' ' * widest}{GAP}{out.styled(more, *cell.styles)}" for more in rest]
@@ -81,6 +115,33 @@ def cut(text: str, most: int) -> str:
     return head + ELLIPSIS + tail
 
 
+def trimmed(text: str, most: int) -> str:
+    """Cut a text at its end, after a word where one ends in its second half."""
+    if cells_of(text) <= most:
+        return text
+    head, used = "", 0
+    for piece, width in _clusters(text):
+        if used + width > max(most - 1, 0):
+            break
+        head, used = head + piece, used + width
+    if not text[len(head)].isspace():
+        words = head.rpartition(" ")[0]
+        head = words if cells_of(words) * 2 >= most else head
+    return head.rstrip(" ,:;–-(") + ELLIPSIS
+
+
+def wrapped(text: str, room: int) -> list[str]:
+    """Break a text at blanks into lines of so many columns; a word that is wider has a line for itself."""
+    lines = [""]
+    for word in text.split(" "):
+        longer = f"{lines[-1]} {word}" if lines[-1] else word
+        if lines[-1] and cells_of(longer) > room:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return lines
+
+
 def plain(text: str) -> str:
     """Take what would move the cursor or colour the screen out of a text that others wrote."""
     if text.isprintable():
@@ -101,27 +162,74 @@ def _cell(item: Cell | str) -> Cell:
 def _row(row: Sequence[Cell], widths: Sequence[int], columns: Sequence[Column]) -> str:
     parts = []
     for at, (cell, width, column) in enumerate(zip(row, widths, columns, strict=True)):
-        text = cut(cell.text, width)
-        fill = " " * (width - cells_of(text))
+        text = fitted(cell, column, width)
+        fill = " " * max(0, width - cells_of(text))
         shown = out.styled(text, *cell.styles)
         last = at == len(widths) - 1
         parts.append(fill + shown if column.right else shown if last else shown + fill)
     return GAP.join(parts).rstrip()
 
 
+def _widest(column: Column, texts: Sequence[str]) -> int:
+    return max([cells_of(column.head), *map(cells_of, texts)])
+
+
+def _over(widths: Sequence[int], room: int) -> int:
+    return sum(widths) + len(GAP) * (len(widths) - 1) - room
+
+
+def _give_way(widths: list[int], columns: Sequence[Column], rows: Sequence[Sequence[Cell]], room: int) -> list[int]:
+    """Let columns go, or say themselves shorter, one after another until all fit; gives the places that are kept."""
+    kept = list(range(len(columns)))
+    if _over(widths, room) <= 0:
+        return kept
+    order = sorted(kept, key=lambda at: -columns[at].yields)
+    sizes = {at: _sizes(columns[at], [row[at] for row in rows]) for at in order}
+    for at in order:
+        if columns[at].enough:
+            most = max(columns[at].enough, widths[at] - _over(widths, room))
+            widths[at] = max([size for size in sizes[at] if size <= most], default=sizes[at][0])
+    for at in order:
+        over = _over([widths[place] for place in kept], room)
+        if over <= 0:
+            break
+        if columns[at].optional:
+            kept.remove(at)
+        else:
+            widths[at] = max([size for size in sizes[at] if size <= widths[at] - over], default=sizes[at][0])
+    for at in reversed(order):
+        spare = -_over([widths[place] for place in kept], room)
+        if at in kept and spare > 0:
+            widths[at] = max([size for size in sizes[at] if size <= widths[at] + spare], default=widths[at])
+    return kept
+
+
+def _sizes(column: Column, cells: Sequence[Cell]) -> list[int]:
+    """Give the widths that a column can have without a cut, the least first."""
+    said = [[cells_of(text) for text in (cell.text, *cell.shorter)] for cell in cells]
+    least = max([cells_of(column.head), *(min(one) for one in said)])
+    return sorted({least, *(size for one in said for size in one if size > least)})
+
+
 def _narrow(widths: list[int], columns: Sequence[Column], room: int) -> None:
-    """Take columns from the widest of those that may be cut until all fit."""
-    over = sum(widths) + len(GAP) * (len(widths) - 1) - room
-    while over > 0:
+    """Cut columns until all fit: sentences first and in their order, then always the widest."""
+    for at in sorted(range(len(columns)), key=lambda at: -columns[at].yields):
+        over = _over(widths, room)
+        if over > 0 and columns[at].words:
+            widths[at] = min(widths[at], max(WORDS_LEAST, cells_of(columns[at].head), widths[at] - over))
+    for _ in range(_over(widths, room)):
         widest = max(
-            (at for at, column in enumerate(columns) if column.cut and widths[at] > max(LEAST, cells_of(column.head))),
+            (
+                at
+                for at, column in enumerate(columns)
+                if (column.cut or column.words) and widths[at] > max(LEAST, cells_of(column.head))
+            ),
             key=lambda at: widths[at],
             default=None,
         )
         if widest is None:
             return
         widths[widest] -= 1
-        over -= 1
 
 
 def _clusters(text: str) -> list[tuple[str, int]]:

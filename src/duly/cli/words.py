@@ -37,6 +37,14 @@ def told(word: str) -> str:
     return f"{mark(word)} {word.replace('_', ' ')}"
 
 
+def failure(*, reason: object, error: object, exit_code: object) -> str:
+    """Tell why a run ended as it did: a status that was not 0 comes before the words the command left."""
+    said = str(error or reason or "").strip()
+    if reason != "exit_status" or exit_code is None:
+        return said
+    return f"exit {exit_code}" if said in {reason, f"exit status {exit_code}"} else f"exit {exit_code}: {said}"
+
+
 def command_text(action: Mapping[str, object]) -> str:
     """Write a command as it would be typed."""
     if "shell" in action:

@@ -11,6 +11,7 @@ from duly.core import spans
 from duly.core.fields import ARGUMENT_MOST, LABEL_KEY_MOST, LABEL_VALUE_MOST, NAME_MOST, Field, Kind
 from duly.errors import Invalid
 
+UNSEEN = frozenset("\u200b\u2060\ufeff\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 SHOWN_MOST = 60
 # How alike two words must be for one to be offered in place of the other.
 NEAR = 0.55
@@ -36,7 +37,8 @@ def read_name(value: object, field: str = "name") -> str:
         raise Invalid("a name has at least one character", field=field, text=text)
     for at, char in enumerate(text):
         # Cc are controls (NUL too), Zl and Zp break lines, Cs are halves of what was not valid UTF-8.
-        if unicodedata.category(char) in {"Cc", "Zl", "Zp", "Cs"}:
+        # UNSEEN turn a line round or cannot be seen, so that two names would look alike.
+        if unicodedata.category(char) in {"Cc", "Zl", "Zp", "Cs"} or char in UNSEEN:
             what = f"a control character (U+{ord(char):04X})"
             raise Invalid(f"{shown(text)} has {what}, and names have none", field=field, text=text, at=at)
     if "/" in name:

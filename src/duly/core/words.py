@@ -26,7 +26,12 @@ MONTH_NAMES = (
 )
 DAY_NAMES = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 COUNTED = ("", "first", "second", "third", "fourth", "fifth")
-UNITS = (("week", 604_800), ("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1))
+UNITS = (("hour", 3600), ("minute", 60), ("second", 1))
+DAY_S = 86_400
+MOST_OF_ONE_UNIT = 120
+"""A span that is told in one unit has no more of it, such as 90 minutes; longer ones are told in several."""
+CHANGING_HOURS = frozenset({0, 1, 2, 3})
+"""Local hours in which clocks are put forward or back; at all others every kind of line does the same."""
 
 
 def describe_all(triggers: Triggers) -> str:
@@ -54,18 +59,34 @@ def describe(trigger: Trigger) -> str:
 
 
 def describe_span(span: timedelta) -> str:
-    """Say a span after `every`: `minute`, `15 minutes`, `2 hours 30 minutes`; weeks only where they are whole."""
-    rest, parts = int(span.total_seconds()), []
+    """Say a span after `every`: `minute`, `90 minutes`, `24 hours`, `10 days of 24 hours`, never a bare day."""
+    seconds = int(span.total_seconds())
+    if seconds % DAY_S == 0 and seconds > DAY_S:
+        return f"{seconds // DAY_S} days of 24 hours"
+    name, size = next((name, size) for name, size in UNITS if seconds % size == 0)
+    if size == UNITS[0][1] or seconds // size <= MOST_OF_ONE_UNIT:
+        return _counted(seconds // size, name)
+    rest, parts = seconds, []
     for name, size in UNITS:
-        if name == "week" and rest % size:
-            continue
         number, rest = divmod(rest, size)
         if number:
             parts.append(f"{number} {name}{'s' if number > 1 else ''}")
-    return parts[0].removeprefix("1 ") if len(parts) == 1 else " ".join(parts)
+    return _list(parts)
 
 
 def _cron(line: Line) -> str:
+    said, times = _days_and_times(line), _times(line)
+    if CHANGING_HOURS.isdisjoint(line.fields[2].values):
+        return said
+    # Words name times of people's clocks, or steps of a clock that runs; where a line means the other, they say so.
+    if times is not None and line.interval_like:
+        return f"{said}, by the running clock"
+    if times is None and not line.interval_like:
+        return f"{said}, each local time once"
+    return said
+
+
+def _days_and_times(line: Line) -> str:
     _, minute, hour, date, month, weekday = line.fields
     times = _times(line)
     months = "" if month.every else f" in {_runs(month.values, MONTH_NAMES, 1)}"

@@ -35,6 +35,7 @@ LOOK_EVERY_S = 0.2
 """How often a waiting loop asks whether another process has changed the store; microseconds when not."""
 SWEEP_EVERY_S = 1.0
 AWAY_AGAIN_S = 1.0
+TOLD_AGAIN_S = 60.0
 STOP_WITHIN_S = 15.0
 """After the drain, how long work that cannot be handed over is given to end."""
 
@@ -69,7 +70,7 @@ class Holder:
         """The last sweep found no other holder and nothing held by one, and nobody has written since."""
         self._version_looked_s = 0.0
         self._away_since_s: float | None = None
-        self._told_away_s = float("-inf")
+        self._told_away_s: dict[str, float] = {}
         self._newer: StoreNewer | None = None
         self._presence = Presence(store.address.run_folder, self.id)
         self._place = place_of(store.address.run_folder, store.clock.boot_id())
@@ -131,9 +132,7 @@ class Holder:
             claims=0,
             claims_lost=0,
         )
-        with self.store.write() as session:
-            session.holders.insert(row)
-            self._planner.take_back(session)
+        self._insert(row, machine.monotonic_s() + self._wish.figures.lease_us / 1e6)
 
     def stop(self) -> None:
         """Ask the loop to end; asked again, it drains no longer and hands over at once. Safe from a signal."""
@@ -158,6 +157,20 @@ class Holder:
     def step(self, *, again: bool = True) -> bool:
         """One round of the loop without its waiting: sweep, cancel, turn; says whether more may be found at once."""
         return self._round(again)
+
+    def _insert(self, row: HolderRow, until_s: float) -> None:
+        """Register when the lock is to be had: a frozen sibling may have it, and is past its lease one lease later."""
+        while True:
+            try:
+                with self.store.write(patience_s=self._wish.figures.beat_us / 1e6) as session:
+                    session.holders.insert(row)
+                    self._planner.take_back(session)
+                return
+            except StoreBusy as error:
+                self._tell_away("store away", error)
+                self.unblocker.step()
+                if machine.monotonic_s() > until_s or self._stop.is_set():
+                    raise
 
     def die(self) -> None:
         """Give everything back to the system without a word to the store, as a killed process does."""
@@ -261,7 +274,7 @@ class Holder:
 
     def _on_beat(self, answer: Beaten | StoreAway) -> None:
         if isinstance(answer, StoreAway):
-            self._tell("beat unanswered", {"error": answer.message})
+            self._tell_away("beat unanswered", answer)
             if isinstance(answer, StoreBusy):
                 self.unblocker.step()
         elif answer.strays:
@@ -273,11 +286,19 @@ class Holder:
         """The store cannot be used: try again, and give up only when no trust in anything held is left."""
         now_s = machine.monotonic_s()
         self._away_since_s = self._away_since_s if self._away_since_s is not None else now_s
-        if now_s - self._told_away_s >= 60:
-            self._told_away_s = now_s
-            self._tell("store away", {"error": error.message})
+        self._tell_away("store away", error)
+        # A lock or a full disk passes: the guard ends what loses its trust, and the loop stays for what comes after.
+        if error.passing:
+            return
         if now_s - self._away_since_s > self._wish.figures.trust_us / 1e6 and self._nothing_lives():
             raise error
+
+    def _tell_away(self, event: str, error: StoreAway) -> None:
+        """Tell of a store that cannot be used, once and then at most once a minute."""
+        now_s = machine.monotonic_s()
+        if now_s - self._told_away_s.get(event, float("-inf")) >= TOLD_AGAIN_S:
+            self._told_away_s[event] = now_s
+            self._tell(event, {"error": error.message})
 
     def _nothing_lives(self) -> bool:
         return all(holding.done for holding in self.holdings.all())

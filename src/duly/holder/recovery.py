@@ -18,7 +18,7 @@ from duly.holder.holdings import Holding
 from duly.holder.settling import Delivery, Interrupted, Returned, Verdict
 from duly.holder.sweeper import TakenOver
 from duly.ports import Outcome
-from duly.runners import keeping
+from duly.runners import keeping, strays
 from duly.store import Store
 
 SWEPT_WITHIN_S = 1.0
@@ -56,7 +56,7 @@ class Recovery:
         if taken.rebooted:
             return self._after_reboot(taken)
         if keeping.forbid_start(folder):
-            return Returned(why="it had not begun when its holder was gone")
+            return self._unmarked(holding)
         while True:
             seen = keeping.look(folder)
             match seen:
@@ -100,6 +100,16 @@ class Recovery:
         if not taken.holding.kept:
             return self._died(taken.last_seen_at, "its holder died, and its work with it")
         return None
+
+    def _unmarked(self, holding: Holding) -> Verdict:
+        """There was no mark: it never began, unless somebody deleted the folder under work that lives."""
+        if not strays.living(holding.run.id, holding.run.fence):
+            return Returned(why="it had not begun when its holder was gone")
+        left = strays.end(holding.run.id, holding.run.fence)
+        told = "its folder was gone while its work lived, which was ended"
+        if left:
+            told += f"; not ended: {', '.join(left)}"
+        return Outcome(word="abandoned", reason="end_not_confirmed", error=told, confirmed=False)
 
     def _after_reboot(self, taken: TakenOver) -> Verdict:
         """Nothing lives, and no mark proves nothing: what was held counts as started (P3)."""

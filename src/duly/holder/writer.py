@@ -13,7 +13,7 @@ from duly.holder.holdings import Holding, Holdings
 from duly.holder.inbox import Inbox
 from duly.holder.planner import Planner, is_due, soonest
 from duly.holder.settling import Delivery, Settled, Settler
-from duly.runners import keeping
+from duly.runners import folders
 from duly.runners.registry import Registry
 from duly.store import Session, Store
 
@@ -148,5 +148,5 @@ class Writer:
             holding = one.delivery.holding
             self._holdings.release(holding)
             if holding.kept and one.run is not None and one.run.state != "held":
-                keeping.remove_traces(holding.assignment.folder)
+                folders.remove_traces(holding.assignment.folder)
             self._on_settled(one)

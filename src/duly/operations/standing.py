@@ -2,6 +2,7 @@
 
 from duly import __version__
 from duly.clock import from_us
+from duly.core.task import Task
 from duly.operations import shapes
 from duly.operations.lookup import told
 from duly.operations.serving import holders_alive
@@ -9,18 +10,21 @@ from duly.store.rows import Pause
 from duly.store.store import Session, Store
 
 PAGE = 1_000
+FAILING_NAMED = 20
+"""So many failing tasks are named; all are counted."""
 
 
 def status(store: Store, session: Session) -> dict[str, object]:
     """Count what there is, what goes on, and what wants a person."""
-    total, enabled, next_due_us, failing = session.tasks.counts()
+    total, enabled, next_due_us, _ = session.tasks.counts()
+    broken, failing = _wanting(session)
     counts = session.runs.counts()
     alive = holders_alive(store.address.run_folder)
     known = [row for row in session.holders.living() if row.id in alive]
     return {
         "store": str(store.address),
         "holders_alive": len(alive),
-        "tasks": {"total": total, "enabled": enabled, "paused": _paused(session), "broken": _broken(session)},
+        "tasks": {"total": total, "enabled": enabled, "paused": _paused(session), "broken": broken},
         "runs": {
             "waiting": counts.get("waiting", 0),
             "running": counts.get("held", 0),
@@ -28,7 +32,8 @@ def status(store: Store, session: Session) -> dict[str, object]:
         },
         "open_missed": sum(session.missed.open_counts().values()),
         "open_questions": 0,
-        "failing": failing,
+        "failing": len(failing),
+        "failing_tasks": [told(task) for task in failing[:FAILING_NAMED]],
         "budgets": [],
         "next_due_at": shapes.instant(None if next_due_us is None else from_us(next_due_us)),
         "version": __version__,
@@ -47,6 +52,7 @@ def nothing(address: str) -> dict[str, object]:
         "open_missed": 0,
         "open_questions": 0,
         "failing": 0,
+        "failing_tasks": [],
         "budgets": [],
         "next_due_at": None,
         "version": __version__,
@@ -67,15 +73,19 @@ def _paused(session: Session) -> int:
     return len(held)
 
 
-def _broken(session: Session) -> int:
-    """Only reading a definition tells whether it reads, so all are read."""
+def _wanting(session: Session) -> tuple[int, list[Task]]:
+    """Count broken tasks and give the failing ones: those whose newest end was a failure and that may run again.
+
+    Only reading a definition tells whether it reads, so all are read.
+    """
     from duly.core.names import key_of
 
-    count, after = 0, ("", "")
+    broken, failing, after = 0, list[Task](), ("", "")
     while True:
         page = session.tasks.page(after=after, most=PAGE)
-        count += sum(task.broken is not None for task in page)
+        broken += sum(task.broken is not None for task in page)
+        failing += [task for task in page if task.failures_in_a_row and not task.done]
         if len(page) < PAGE:
-            return count
+            return broken, failing
         last = page[-1].definition
         after = (key_of(last.project), key_of(last.name))

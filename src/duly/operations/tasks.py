@@ -7,6 +7,7 @@ from datetime import datetime
 from duly import ids
 from duly.core.names import key_of
 from duly.core.planning import first_due
+from duly.core.reading import shown
 from duly.core.run import Entry
 from duly.core.task import Definition, Task
 from duly.core.triggers import Once, next_after
@@ -17,6 +18,8 @@ from duly.store.plans import arm, disarm
 from duly.store.rows import Pause
 from duly.store.switches import attempt, end_waiting, is_armed, lift, lift_over, switch_off, switch_on, write
 from duly.zones import zone as zone_of
+
+PROJECTS_TOLD = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,8 +159,8 @@ def pause(store: Store, scope: str, target: str, *, until: datetime | None, note
         return Paused(pause=made, tasks=len(touched))
 
 
-def unpause(store: Store, scope: str, target: str, *, by: str) -> Paused:
-    """Lift one hold; tasks that nothing else holds go on from now. Refused `invalid` where there is none."""
+def unpause(store: Store, scope: str, target: str, *, by: str) -> Paused | None:
+    """Lift one hold; tasks that nothing else holds go on from now. None where there was none, which changes nothing."""
     with store.write() as session:
         lift_over(session)
         key = _target(session, scope, target)
@@ -166,8 +169,7 @@ def unpause(store: Store, scope: str, target: str, *, by: str) -> Paused:
                 touched = len(session.tasks.in_scope(scope, key))
                 lift(session, one, by=by, at=session.now)
                 return Paused(pause=one, tasks=touched)
-        what = {"task": "this task", "project": "this project", "store": "the whole store"}[scope]
-        raise Invalid(f"{what} is not paused", field="target", hint="duly status")
+        return None
 
 
 def _new(session: Session, definition: Definition, *, by: str, source: Mapping[str, object]) -> Task:
@@ -208,7 +210,10 @@ def _target(session: Session, scope: str, target: str) -> str:
     if session.projects.name(key) is None:
         names = session.projects.names()
         raise Refused(
-            "unknown_id", f"there is no project {target!r}", details={"word": target}, hint=", ".join(names[:5]) or None
+            "unknown_id",
+            f"there is no project {shown(target)}",
+            details={"word": target, "projects": names[:PROJECTS_TOLD]},
+            hint=f"one of {', '.join(names[:PROJECTS_TOLD])}" if names else None,
         )
     return key
 

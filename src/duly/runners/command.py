@@ -11,7 +11,7 @@ from typing import assert_never
 
 from duly.core.reasons import Refusal
 from duly.ports import Assignment, Detached, How, Outcome, OutcomeWord
-from duly.runners import keeping, logs, nurseries
+from duly.runners import folders, keeping, logs, nurseries
 from duly.runners.ask import Ask
 from duly.runners.nurseries import Nursery
 from duly.runners.starting import ARGUMENT_BYTES
@@ -81,7 +81,7 @@ class Command:
         if isinstance(env, str):
             return _not_begun("preflight", env)
         try:
-            assignment.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folders.make_folder(assignment.folder)
             if assignment.input is not None:
                 _write_private(assignment.folder / "input", assignment.input.encode("utf-8", "surrogateescape"))
         except OSError as error:

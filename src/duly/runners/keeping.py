@@ -17,9 +17,8 @@ from duly import clock
 from duly.ports import Outcome
 from duly.runners import processes
 from duly.runners.ask import identity
-from duly.runners.logs import CUT, LOG
+from duly.runners.folders import make_folder, opened, read_mark
 
-MARK_WITHIN_S = 0.2
 CONTINUE_WITHIN_S = 1.0
 STRAYS_GRACE_S = 0.5
 STRAYS_WITHIN_S = 3.0
@@ -92,13 +91,13 @@ Look = NeverStarted | Ended | KeeperAlive | KeeperStopped | KeeperGone | Swept |
 
 def look(folder: Path) -> Look:
     """Say where an attempt stands, by its folder alone; changes nothing."""
-    with _opened(folder) as descriptor:
+    with opened(folder) as descriptor:
         if descriptor is None:
             return NeverStarted(forbidden=False)
         ended = processes.read_whole(descriptor, "exit")
         if ended is not None:
             return Ended(exit=ended)
-        mark = _mark(descriptor)
+        mark = read_mark(descriptor)
         if mark is None or mark.get("forbidden"):
             return NeverStarted(forbidden=mark is not None)
         swept = processes.read_whole(descriptor, "swept") or {}
@@ -126,14 +125,14 @@ def look(folder: Path) -> Look:
 
 def forbid_start(folder: Path) -> bool:
     """Forbid for ever that this attempt starts; False if it has begun. A forbidding made before is as good."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _opened(folder) as descriptor:
+    make_folder(folder)
+    with opened(folder) as descriptor:
         assert descriptor is not None
         made = processes.create_whole(descriptor, "begun", {"forbidden": True, "boot": clock.boot_id()})
         if made is not None:
             os.close(made)
             return True
-        mark = _mark(descriptor)
+        mark = read_mark(descriptor)
         return mark is not None and bool(mark.get("forbidden"))
 
 
@@ -246,55 +245,20 @@ def outcome_from_exit(ended: Exit) -> Outcome:
     )
 
 
-def remove_traces(folder: Path) -> None:
-    """Leave of a settled attempt its log and where that was cut, or no folder at all where there was no output.
-
-    A mark that forbids the start stays until the run is pruned: who was to start it may only be frozen.
-    """
-    with _opened(folder) as descriptor:
-        if descriptor is None:
-            return
-        mark = _mark(descriptor)
-        ended = processes.read_whole(descriptor, "exit")
-        if ended is not None and ended.get("log_cut"):
-            processes.write_whole(descriptor, CUT, {"at": ended.get("cut_at"), "bytes": ended["log_cut"]})
-        kept = {CUT, "begun"} if mark is not None and mark.get("forbidden") else {CUT}
-        for name in [path.name for path in folder.iterdir()]:
-            if name not in kept and not (name == LOG or name.startswith(f"{LOG}.")):
-                with contextlib.suppress(OSError):
-                    os.unlink(name, dir_fd=descriptor)
-    with contextlib.suppress(OSError):
-        folder.rmdir()
-
-
-def _mark(descriptor: int) -> dict[str, object] | None:
-    """Read the mark; one that was created this instant is waited for. {} if whoever created it never wrote it."""
-    until = clock.monotonic_s() + MARK_WITHIN_S
-    while (mark := processes.read_whole(descriptor, "begun")) is None:
-        try:
-            os.stat("begun", dir_fd=descriptor)
-        except FileNotFoundError:
-            return None
-        if clock.monotonic_s() > until:
-            return {}
-        clock.pause(LOOK_EVERY_S)
-    return mark
-
-
 def _order(folder: Path, name: str, order: Mapping[str, object]) -> bool:
-    with _opened(folder) as descriptor:
+    with opened(folder) as descriptor:
         if descriptor is None:
             return False
         processes.write_whole(descriptor, name, order)
-        mark = _mark(descriptor)
+        mark = read_mark(descriptor)
         if mark is None or "keeper" not in mark or mark["boot"] != clock.boot_id():
             return False
         return mark["pids"] == processes.namespace() and processes.send(identity(mark["keeper"]), signal.SIGUSR1)
 
 
 def _strays(folder: Path, run: str) -> list[processes.Process]:
-    with _opened(folder) as descriptor:
-        mark = None if descriptor is None else _mark(descriptor)
+    with opened(folder) as descriptor:
+        mark = None if descriptor is None else read_mark(descriptor)
     if mark is None or "keeper" not in mark or mark["boot"] != clock.boot_id() or mark["pids"] != processes.namespace():
         return []
     starter = identity(mark["starter"]) if mark["starter"] else None
@@ -381,16 +345,3 @@ def _number(value: object) -> int | None:
 
 def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
-
-
-@contextlib.contextmanager
-def _opened(folder: Path) -> Iterator[int | None]:
-    try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        yield None
-        return
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)

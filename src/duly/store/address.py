@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,23 +40,41 @@ def resolve(text: str | None, environ: Mapping[str, str]) -> Address:
         raise StoreAway("the store's address is empty", hint="give a path such as --store ./duly.db")
     if "\0" in given:
         raise StoreAway("the store's address holds a NUL character")
-    if ":memory:" in given or given.startswith("file:"):
+    if ":memory:" in given:
         raise StoreAway(f"{given} cannot be a store: it must outlive its process", hint="give the path of a file")
+    if given.startswith("file:"):
+        raise StoreAway(
+            "a store's address is a path, or sqlite:///PATH", hint=given.removeprefix("file://").removeprefix("file:")
+        )
     scheme, mark, rest = given.partition("://")
     if mark:
         given = _path_of_url(given, scheme.lower(), rest)
     return Address(path=Path(os.path.abspath(Path(given).expanduser())))  # noqa: PTH100 - links stay as they are
 
 
-def check_place(address: Address) -> None:
-    """Refuse a path at which no store can be: a directory, or a folder that does not exist (the default is made)."""
+def check_path(address: Address) -> None:
+    """Refuse what stands at the path and cannot be a store: a directory, a pipe, a device, a name too long."""
     path = address.path
-    if path.is_dir():
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreAway(f"there can be no store at this path: {error.strerror}") from error
+    if stat.S_ISDIR(mode):
         raise StoreAway(f"{path} is a directory, not a store", hint=f"--store {path / 'duly.db'}")
-    if not path.parent.is_dir():
+    if not stat.S_ISREG(mode):
+        raise StoreAway(f"{path} is not a regular file, and cannot be a store")
+
+
+def check_place(address: Address) -> None:
+    """Refuse a path at which no store can be; the default's folder is made where it is missing."""
+    check_path(address)
+    folder = address.path.parent
+    if not folder.is_dir():
         if not address.default:
-            raise StoreAway(f"the folder {path.parent} does not exist", hint=f"mkdir -p {path.parent}")
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            raise StoreAway(f"the folder {folder} does not exist", hint=f"mkdir -p {folder}")
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
 def state_folder(environ: Mapping[str, str]) -> Path:

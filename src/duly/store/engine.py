@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy.dialects import sqlite as sqlite_dialect
 
 from duly import chance, clock
-from duly.errors import StoreAway, StoreBusy
+from duly.errors import StoreAway, StoreBusy, StoreFull
 from duly.store.sql import Batch, Statement, cut
 
 DIALECT = sqlite_dialect.dialect()
@@ -186,5 +186,5 @@ def told(path: Path, error: sqlite3.Error) -> StoreAway:
     if code == sqlite3.SQLITE_READONLY:
         return StoreAway(f"the store {path} cannot be written: {error}")
     if code == sqlite3.SQLITE_FULL:
-        return StoreAway(f"the disk of the store {path} is full; nothing was changed")
+        return StoreFull(f"the disk of the store {path} is full; nothing was changed")
     return StoreAway(f"the store {path} cannot be used: {error}")

@@ -12,7 +12,7 @@ from duly import clock as machine
 from duly.clock import Clock
 from duly.errors import StoreAway, StoreUnknown
 from duly.store import engine, making
-from duly.store.address import Address, check_place, remember
+from duly.store.address import Address, check_path, check_place, remember
 from duly.store.engine import PATIENCE_S, Company, Line
 from duly.store.holders import Holders
 from duly.store.ledger import Ledger
@@ -59,8 +59,7 @@ class Store:
     ) -> "Store | None":
         """Open an existing store for reading only; None where there is none yet. Makes and changes nothing."""
         environ = os.environ if environ is None else environ
-        if address.path.is_dir():
-            check_place(address)
+        check_path(address)
         if not address.path.exists():
             if not address.path.parent.is_dir() and address.default:
                 return None
@@ -81,6 +80,7 @@ class Store:
     ) -> "Store":
         """Open a store for writing; `create` makes it where there was none, `migrate` brings an older one up."""
         environ = os.environ if environ is None else environ
+        check_path(address)
         if create:
             making.make(address, environ)
         elif not address.path.exists():
