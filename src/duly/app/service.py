@@ -29,6 +29,7 @@ def serve(
     beat: timedelta | None = None,
     lease: timedelta | None = None,
     drain: timedelta | None = None,
+    as_json: bool = False,
 ) -> int:
     """Serve a store until TERM or INT, or until idle where that was wished; gives the exit code.
 
@@ -45,7 +46,8 @@ def serve(
         holder = Holder(store, wanted, Registry(), tell=log())
         with stopped_by_signals(holder.stop):
             holder.start()
-            sys.stdout.write(f"duly: serving {address} as {holder.id}\n")
+            ready = f"duly: serving {address} as {holder.id}"
+            sys.stdout.write((json.dumps({"store": str(address), "holder": holder.id}) if as_json else ready) + "\n")
             sys.stdout.flush()
             holder.run()
     finally:

@@ -47,7 +47,7 @@ def serve(slots: str | None, beat: str, lease: str, drain: str, until_idle: bool
             at=0,
         )
     count = number(slots, "--slots", SLOTS_MOST) if slots is not None else None
-    return app.serve(address(), slots=count, until_idle=until_idle, **spans)
+    return app.serve(address(), slots=count, until_idle=until_idle, as_json=settings().as_json, **spans)
 
 
 @command(name="init", help="Make an empty store; on a standing one it says so.")
@@ -75,4 +75,4 @@ def demo(length: str) -> int:
     from duly import app
     from duly.core.spans import read_span
 
-    return app.demo(read_span(length, field="--for"))
+    return app.demo(read_span(length, field="--for"), as_json=settings().as_json)

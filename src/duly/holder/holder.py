@@ -186,7 +186,7 @@ class Holder:
             if again or changed or self._is_time() or len(self._inbox):
                 again = self._turn(again)
             self._look_at_version()
-            self._away_since_s = None
+            self._back()
         except StoreNewer as error:
             self._newer = error
             self._stop.set()
@@ -292,6 +292,13 @@ class Holder:
             return
         if now_s - self._away_since_s > self._wish.figures.trust_us / 1e6 and self._nothing_lives():
             raise error
+
+    def _back(self) -> None:
+        """The store can be used: say so where its absence was told."""
+        if self._away_since_s is not None:
+            self._tell("store back", {"away_s": round(machine.monotonic_s() - self._away_since_s, 1)})
+            self._away_since_s = None
+            self._told_away_s.clear()
 
     def _tell_away(self, event: str, error: StoreAway) -> None:
         """Tell of a store that cannot be used, once and then at most once a minute."""

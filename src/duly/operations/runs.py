@@ -5,6 +5,7 @@ from duly.core import lifecycle
 from duly.core.names import key_of
 from duly.core.occurrences import manual_key
 from duly.core.run import Run
+from duly.core.spans import write_instant
 from duly.core.task import Task
 from duly.errors import Invalid, Refused
 from duly.ids import new as new_id
@@ -119,7 +120,7 @@ def _check_task(session: Session, task: Task, *, anyway: bool) -> None:
             "paused",
             f"{told(task)} is paused since {one.since:%Y-%m-%d %H:%M} UTC by {one.by}"
             + (f": {one.note}" if one.note else ""),
-            details={"task": task.id, "scope": one.scope, "since": one.since.isoformat(), "note": one.note},
+            details={"task": task.id, "scope": one.scope, "since": write_instant(one.since), "note": one.note},
             hint="--anyway runs it all the same",
         )
 
@@ -132,7 +133,7 @@ def _check_free(session: Session, task: Task) -> None:
             details={
                 "run": run.id,
                 "holder": run.holder,
-                "since": run.started_at.isoformat() if run.started_at else None,
+                "since": write_instant(run.started_at) if run.started_at else None,
             },
             hint="--queue lets the new run wait for its end",
         )

@@ -287,7 +287,9 @@ def _told(assignment: Assignment) -> dict[str, str]:
     }
     if assignment.due_at is not None:
         told["DULY_DUE_AT"] = _rfc3339(assignment.due_at)
-    if assignment.input is not None:
+    if assignment.input is None:
+        told |= {"DULY_INPUT": "", "DULY_INPUT_FILE": os.devnull}
+    else:
         told["DULY_INPUT_FILE"] = str(assignment.folder / "input")
         if "\0" not in assignment.input and len(assignment.input.encode("utf-8", "surrogateescape")) <= INPUT_BYTES:
             told["DULY_INPUT"] = assignment.input
