@@ -18,7 +18,8 @@ from duly.store.address import Address
 
 SWITCH_INTERVAL_S = 0.0005
 """One computing Python thread otherwise takes nine tenths of the writer's turns."""
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""Each stops cleanly; a closed terminal too, unless the caller had it ignored (nohup)."""
 
 
 def serve(
@@ -90,11 +91,12 @@ def _line(_logger: object, _name: str, said: MutableMapping[str, Any]) -> str:
 
 @contextmanager
 def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Call `stop` on TERM and INT while inside; leaves the handlers as they were. Only in the main thread."""
+    """Call `stop` on each of SIGNALS while inside; leaves the handlers as they were. Only in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, lambda *_: stop()) for number in SIGNALS}
+    heard = [one for one in SIGNALS if one != signal.SIGHUP or signal.getsignal(one) != signal.SIG_IGN]
+    before = {number: signal.signal(number, lambda *_: stop()) for number in heard}
     try:
         yield
     finally:
