@@ -76,7 +76,7 @@ ENDED: Mapping[str, str] = {
     "success_rule": "the task's success rule was not met",
     "preflight": "the runner said beforehand that it cannot run",
     "budget_exceeded": "the budget ran out",
-    "holder_died": "the process that held it died",
+    "holder_died": "the process that held it, or the keeper of its work, died",
     "lease_lost": "its holder lost the lease",
     "fence_lost": "its holder came back after the run had been taken away",
     "end_not_confirmed": "nobody could confirm that its work has ended",

@@ -49,7 +49,10 @@ def resolve(text: str | None, environ: Mapping[str, str]) -> Address:
     scheme, mark, rest = given.partition("://")
     if mark:
         given = _path_of_url(given, scheme.lower(), rest)
-    return Address(path=Path(os.path.abspath(Path(given).expanduser())))  # noqa: PTH100 - links stay as they are
+    try:
+        return Address(path=Path(os.path.abspath(Path(given).expanduser())))  # noqa: PTH100 - links stay as they are
+    except FileNotFoundError as error:
+        raise StoreAway("the folder this was called in no longer exists", hint="give an absolute path") from error
 
 
 def check_path(address: Address) -> None:

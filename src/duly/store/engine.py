@@ -3,6 +3,7 @@
 All differences between SQLite and another database stand in this file.
 """
 
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -113,7 +114,7 @@ def connect(path: Path, *, readonly: bool) -> Line:
     """Open an existing file; never makes one (a store that vanished must not come back empty)."""
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         raise StoreAway(f"SQLite {sqlite3.sqlite_version} is too old: Duly needs 3.35 or newer")
-    mode = "ro" if readonly else "rw"
+    mode = "rw" if not readonly else "ro&immutable=1" if _nobody_can_write(path) else "ro"
     try:
         raw = sqlite3.connect(
             f"{path.as_uri()}?mode={mode}",
@@ -139,6 +140,16 @@ def connect(path: Path, *, readonly: bool) -> Line:
         raw.close()
         raise
     return line
+
+
+def _nobody_can_write(path: Path) -> bool:
+    """The file lies on a read-only mount, without a log: SQLite cannot lock there, and need not."""
+    try:
+        mounted = os.statvfs(path)
+    except OSError:
+        return False
+    log = path.with_name(path.name + "-wal")
+    return bool(mounted.f_flag & os.ST_RDONLY) and not (log.exists() and log.stat().st_size)
 
 
 def begin(line: Line, *, patience_s: float, company: Company) -> None:
