@@ -7,12 +7,18 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from duly import ids
 from duly.cli.frame import run
+from duly.core.run import Entry, Run
+from duly.store import Store
+from duly.store.address import Address
+from duly.store.tasks import FAILURE
 
 DULY = str(Path(sys.executable).with_name("duly"))
 
@@ -105,6 +111,60 @@ def dump_of(path: Path) -> object:
         lines = list(raw.iterdump())
     raw.close()
     return lines
+
+
+def ended(
+    scene: Scene,
+    task: str,
+    *,
+    outcome: str = "failed",
+    reason: str = "exit_status",
+    error: str = "no disk",
+    code: int | None = 3,
+) -> str:
+    """Let a run of two attempts have come to its end, as a holder would have written it."""
+    store = Store.open(Address(path=scene.store), scene.env)
+    now = datetime(2026, 11, 1, 8, tzinfo=UTC)
+    ran = Run(
+        id=ids.new("run"),
+        task=task,
+        occurrence="at:2026-11-01T08:00:00Z",
+        due_at=now,
+        opened_at=now,
+        opened_by="schedule",
+        state="ended",
+        outcome=outcome,  # type: ignore[arg-type]
+        reason=reason,
+        error=error,
+        attempt=2,
+        fence=7,
+        holder="hld_x",
+        not_before=now,
+        definition_version=1,
+        started_at=now + timedelta(seconds=2),
+        ended_at=now + timedelta(seconds=9),
+        exit_code=code,
+    )
+
+    def entry(kind: str, after: int, attempt: int, **more: object) -> Entry:
+        at = now + timedelta(seconds=after)
+        return Entry(kind=kind, at=at, task=task, run=ran.id, attempt=attempt, holder="hld_x", **more)  # type: ignore[arg-type]
+
+    try:
+        with store.write() as session:
+            session.runs.insert([ran])
+            session.ledger.add(
+                [
+                    entry("claimed", 0, 1, details={"fence": 6}),
+                    entry("swept", 1, 1, reason="holder_died"),
+                    entry("claimed", 2, 2, details={"fence": 7}),
+                    entry("ended", 9, 2, reason=reason, details={"outcome": outcome, "exit_code": code}),
+                ]
+            )
+            session.tasks.count_end([(task, ran.id, FAILURE)])
+    finally:
+        store.close()
+    return ran.id
 
 
 def _stream() -> io.TextIOWrapper:

@@ -54,7 +54,7 @@ def test_add_answers_with_what_was_understood(scene: Scene) -> None:
         "weekly mon-fri 09:00",
         "Europe/Berlin",
         "echo 'a b'",
-        "1d  (default)",
+        "timeout 1d (default)",
     ):
         assert told in called.out
     assert called.out.count(" in ") >= 3

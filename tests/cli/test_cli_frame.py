@@ -1,3 +1,4 @@
+import io
 import os
 import signal
 import subprocess
@@ -86,6 +87,34 @@ def test_a_reader_that_leaves_early_is_no_fault(scene: Scene) -> None:
     assert done.returncode == 0
     assert done.stderr == ""
     assert done.stdout.startswith("words")
+
+
+def test_a_reader_that_leaves_in_the_middle_makes_no_failure_of_what_succeeded(scene: Scene) -> None:
+    scene.add("x")
+    for line in (
+        f"{DULY} preview '* * * * *' -n 5000 | head -1",
+        f"{DULY} list --json | true",
+        f"{DULY} --help | true",
+    ):
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", line], env=scene.env, check=False, capture_output=True, timeout=60
+        )
+        assert (done.returncode, done.stderr) == (0, b""), line
+
+
+def test_a_reader_that_leaves_early_hides_no_failure(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    from duly.operations import audit
+
+    class Gone(io.StringIO):
+        def write(self, _: str, /) -> int:
+            raise BrokenPipeError
+
+    scene.add("x")
+    monkeypatch.setattr(audit, "verify", lambda _: ["a promise is broken"])
+    monkeypatch.setattr(frame, "_mute", lambda: None)
+    monkeypatch.setattr(sys, "stdout", Gone())
+    assert frame.run(["verify"]) == 1
+    assert frame.run(["list"]) == 0
 
 
 def test_list_loads_nothing_heavy(scene: Scene) -> None:

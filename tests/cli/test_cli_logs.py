@@ -3,8 +3,7 @@ import threading
 import time
 from pathlib import Path
 
-from cli_scene import DULY, Scene
-from test_cli_shapes import ended
+from cli_scene import DULY, Scene, ended
 
 NOISE = b"plain\n\xff\x00\x1b[31mred\x1b[0m\r\n" + "日本🚀".encode() + b"\nno newline at the end"
 

@@ -1,12 +1,6 @@
 from datetime import UTC, datetime, timedelta
 
-from cli_scene import Scene
-
-from duly import ids
-from duly.core.run import Entry, Run
-from duly.store import Store
-from duly.store.address import Address
-from duly.store.tasks import FAILURE
+from cli_scene import Scene, ended
 
 # As the contract lists them.
 TASK = """id project name description labels enabled done broken paused triggers zone action rules source version
@@ -29,52 +23,6 @@ RULES = "on_missed max_age grace overlap queue on_interrupt timeout"
 
 def fields(listed: str) -> set[str]:
     return set(listed.split())
-
-
-def ended(scene: Scene, task: str, *, outcome: str = "failed") -> str:
-    """Let a run of two attempts have come to its end, as a holder would have written it."""
-    store = Store.open(Address(path=scene.store), scene.env)
-    now = datetime(2026, 11, 1, 8, tzinfo=UTC)
-    run = Run(
-        id=ids.new("run"),
-        task=task,
-        occurrence="at:2026-11-01T08:00:00Z",
-        due_at=now,
-        opened_at=now,
-        opened_by="schedule",
-        state="ended",
-        outcome=outcome,  # type: ignore[arg-type]
-        reason="exit_status",
-        error="no disk",
-        attempt=2,
-        fence=7,
-        holder="hld_x",
-        not_before=now,
-        definition_version=1,
-        started_at=now + timedelta(seconds=2),
-        ended_at=now + timedelta(seconds=9),
-        exit_code=3,
-    )
-
-    def entry(kind: str, after: int, attempt: int, **more: object) -> Entry:
-        at = now + timedelta(seconds=after)
-        return Entry(kind=kind, at=at, task=task, run=run.id, attempt=attempt, holder="hld_x", **more)  # type: ignore[arg-type]
-
-    try:
-        with store.write() as session:
-            session.runs.insert([run])
-            session.ledger.add(
-                [
-                    entry("claimed", 0, 1, details={"fence": 6}),
-                    entry("swept", 1, 1, reason="holder_died"),
-                    entry("claimed", 2, 2, details={"fence": 7}),
-                    entry("ended", 9, 2, reason="exit_status", details={"outcome": outcome}),
-                ]
-            )
-            session.tasks.count_end([(task, run.id, FAILURE)])
-    finally:
-        store.close()
-    return run.id
 
 
 def test_a_task_has_every_field_of_the_contract(scene: Scene) -> None:

@@ -193,7 +193,11 @@ def test_b22_day_fields_are_joined_by_or_unless_one_begins_with_an_asterisk(
     [
         ("*/40 * * * *", ["00:40", "01:00", "01:40"], "at minutes 0 and 40 of every hour"),
         ("*/59 * * * *", ["00:59", "01:00", "01:59"], "at minutes 0 and 59 of every hour"),
-        ("0 */7 * * *", ["07:00", "14:00", "21:00", "00:00"], "every day at 00:00, 07:00, 14:00 and 21:00"),
+        (
+            "0 */7 * * *",
+            ["07:00", "14:00", "21:00", "00:00"],
+            "every day at 00:00, 07:00, 14:00 and 21:00, by the running clock",
+        ),
     ],
 )
 def test_b23_a_step_restarts_with_its_field_and_the_words_say_so(line: str, want: list[str], words: str) -> None:

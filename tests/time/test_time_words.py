@@ -24,15 +24,20 @@ from duly.errors import Invalid
         ("once 2026-12-01T08:00:00Z", "once at 2026-12-01T08:00:00Z"),
         ("every 15m", "every 15 minutes, counted from 2026-01-01T12:00:00Z"),
         ("every 1h", "every hour, counted from 2026-01-01T12:00:00Z"),
-        ("every 2h30m", "every 2 hours 30 minutes, counted from 2026-01-01T12:00:00Z"),
-        ("every 2w", "every 2 weeks, counted from 2026-01-01T12:00:00Z"),
-        ("every 10d", "every 10 days, counted from 2026-01-01T12:00:00Z"),
+        ("every 2h30m", "every 2 hours and 30 minutes, counted from 2026-01-01T12:00:00Z"),
+        ("every 90m", "every 90 minutes, counted from 2026-01-01T12:00:00Z"),
+        ("every 3601s", "every 1 hour and 1 second, counted from 2026-01-01T12:00:00Z"),
+        ("every 36h", "every 36 hours, counted from 2026-01-01T12:00:00Z"),
+        ("every 10d1h", "every 241 hours, counted from 2026-01-01T12:00:00Z"),
+        ("every 1d", "every 24 hours, counted from 2026-01-01T12:00:00Z"),
+        ("every 2w", "every 14 days of 24 hours, counted from 2026-01-01T12:00:00Z"),
+        ("every 10d", "every 10 days of 24 hours, counted from 2026-01-01T12:00:00Z"),
         ("* * * * *", "every minute"),
         ("*/15 * * * *", "every 15 minutes"),
         ("0,15,30,45 * * * *", "every 15 minutes"),
         ("*/40 * * * *", "at minutes 0 and 40 of every hour"),
         ("*/59 * * * *", "at minutes 0 and 59 of every hour"),
-        ("0 */7 * * *", "every day at 00:00, 07:00, 14:00 and 21:00"),
+        ("0 */7 * * *", "every day at 00:00, 07:00, 14:00 and 21:00, by the running clock"),
         ("0 * * * *", "every hour, on the hour"),
         ("30 * * * *", "every hour, at minute 30"),
         ("0 */2 * * *", "every 2 hours, on the hour"),
@@ -63,6 +68,30 @@ from duly.errors import Invalid
 def test_the_words_of_a_trigger_say_what_it_does(text: str, words: str) -> None:
     (trigger,) = read(text)
     assert describe(trigger) == words
+
+
+@pytest.mark.parametrize(
+    ("running", "fixed"),
+    [
+        ("*/30 2 * * *", "0,30 2 * * *"),
+        ("*/30 * * * *", "0,30 0-23 * * *"),
+        ("0 * * * *", "0 0-23 * * *"),
+        ("* 2 * * *", "0-59 2 * * *"),
+        ("0 */12 * * *", "0 0,12 * * *"),
+        ("30 */8 1 * *", "30 0,8,16 1 * *"),
+        ("*/10 0-6 * * mon", "0,10,20,30,40,50 0-6 * * mon"),
+    ],
+)
+def test_lines_that_part_ways_when_clocks_change_never_have_the_same_words(running: str, fixed: str) -> None:
+    one, other = describe(read(running)[0]), describe(read(fixed)[0])
+    assert one != other
+    assert "local time" not in one
+    assert "running clock" not in other
+
+
+def test_words_speak_of_changing_clocks_only_where_clocks_change() -> None:
+    assert describe(read("*/30 9 * * *")[0]) == describe(read("0,30 9 * * *")[0]) == "every day at 09:00 and 09:30"
+    assert describe(read("0 8-18 * * *")[0]) == "on the hour in the hours 8 to 18"
 
 
 def test_several_triggers_are_said_one_after_another_and_none_is_by_hand() -> None:

@@ -203,7 +203,7 @@ def _detail(name: str, value: object) -> str:
 def _short(name: str, value: object, entry: "Entry") -> list[str]:
     if name == "late_by_s" and isinstance(value, float):
         return [f"{value * 1000:.0f}ms late" if value < 1 else f"{distance(timedelta(seconds=value))} late"]
-    if name == "version" or (name == "outcome" and entry.details.get("exit_code")):
+    if name in {"version", "scope"} or (name == "outcome" and entry.details.get("exit_code")):
         return []  # an exit status says of itself that the outcome was a failure
     return [f"exit {value}" if name == "exit_code" else _detail(name, value)]
 
