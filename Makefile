@@ -36,7 +36,7 @@ check: $(READY)  ## types, style, floors of the house
 
 $(BENCH)/.ready: $(READY) requirements-bench.lock
 	@test -x $(BENCH)/bin/python || $(PYTHON) -m venv $(BENCH)
-	@UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip sync --quiet --python $(BENCH)/bin/python --require-hashes requirements-bench.lock
+	@UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip sync --quiet --compile-bytecode --python $(BENCH)/bin/python --require-hashes requirements-bench.lock
 	@UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip install --quiet --python $(BENCH)/bin/python --no-deps --editable .
 	@touch $@
 

@@ -24,6 +24,8 @@ MARK = struct.Struct("d")
 ROOT = Path(__file__).parent.parent
 TASKS_A_WRITE = 2_000
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
+UNCOMPILED = "PYTHONDONTWRITEBYTECODE"
+"""With this set, a start may measure how Python compiles its libraries: nothing a user waits for twice."""
 ACTION: Mapping[str, object] = {"kind": "command", "argv": ["true"], "cwd": "/"}
 
 
@@ -89,7 +91,9 @@ def fill(store: Store, triggers: Iterable[tuple[Trigger, ...]], *, zone: str = "
 def environment(folder: Path) -> dict[str, str]:
     """The environment of a child whose home is this folder and whose store is the one in it."""
     paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    return {**os.environ, "HOME": str(folder), "DULY_STORE": str(folder / "duly.db"), "PYTHONPATH": paths}
+    given = {**os.environ, "HOME": str(folder), "DULY_STORE": str(folder / "duly.db"), "PYTHONPATH": paths}
+    given.pop(UNCOMPILED, None)
+    return given
 
 
 def duly(*words: str) -> list[str]:

@@ -1,0 +1,160 @@
+"""All benches in one run, one table: `python -m bench [--only NAME …]`."""
+
+import argparse
+import os
+import platform
+import sqlite3
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bench import burst, cold_list, crowd, hand_run, idle, next_instant, rig, spawn
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table: a metric, its figure, what it is beside another, and what it should be."""
+
+    metric: str
+    figure: str
+    ratio: str
+    target: str
+    met: bool | None
+
+
+def bursts() -> list[Row]:
+    found = burst.measure()
+    rows = []
+    for name, told in found.items():
+        if isinstance(told, dict):
+            figure = f"{told['jobs_s']} jobs/s, {told['cpu_us']} µs CPU each"
+            rows.append(Row(f"burst of {burst.JOBS}: {name}", figure, "", "", None))
+    for kind, bars in (("", burst.BARS), (" (a later aim)", burst.STRETCH)):
+        for ours, theirs, bar in bars:
+            ratio = found[f"{ours} / {theirs}"]
+            assert isinstance(ratio, float)
+            met = ratio >= bar if not kind else None
+            rows.append(Row(f"burst: {ours} / {theirs}", "", f"{ratio:.2f} ×", f"≥ {bar} ×{kind}", met))
+    return rows
+
+
+def idles() -> list[Row]:
+    found, bars = idle.measure(), idle.BARS
+    words = {
+        "cpu_s_min": "idle, 1,000 tasks, CPU s/min",
+        "many_core_percent": "idle, 100,000 tasks, % of a core",
+        "many_rss_mb": "100,000 tasks, MB in RAM",
+        "start_s": "100,000 tasks, start in s",
+        "turn_ms": "100,000 tasks, a turn with nothing due, ms",
+        "bytes": "100,000 tasks, bytes of memory each",
+    }
+    beside = {"start_s": f"{found['start_s'] / found['empty_start_s']:.2f} × an empty store's"}
+    return [
+        Row(word, f"{found[name]:g}", beside.get(name, ""), f"≤ {bars[name]:g}", found[name] <= bars[name])
+        for name, word in words.items()
+    ]
+
+
+def hand_runs() -> list[Row]:
+    found = hand_run.measure()
+    figure = f"median {found['median_s']:.3f} s, longest {found['max_s']:.3f} s"
+    return [
+        Row("a run by hand, commit to work", figure, "", f"≤ {hand_run.BAR_S} s", found["median_s"] <= hand_run.BAR_S)
+    ]
+
+
+def crowds() -> list[Row]:
+    found = crowd.measure()
+    share, beat = found["worst_share"], found["longest_beat_s"]
+    return [
+        Row("4 processes on a file: doubles", f"{found['doubles']:g}", "", "0", found["doubles"] == 0),
+        Row(
+            "4 processes: worst share",
+            "",
+            f"{share:.2f} of a fair one",
+            f"≥ {crowd.SHARE_BAR}",
+            share >= crowd.SHARE_BAR,
+        ),
+        Row(
+            "4 processes: longest beat",
+            f"{beat * 1e3:.0f} ms",
+            "",
+            f"< {crowd.BEAT_BAR_S * 1e3:.0f} ms",
+            beat < crowd.BEAT_BAR_S,
+        ),
+        Row("4 processes: all together", f"{found['jobs_s']:g} jobs/s", "", "", None),
+    ]
+
+
+def lists() -> list[Row]:
+    found = cold_list.measure()
+    figure = f"{found['list_s'] * 1e3:.0f} ms"
+    ratio = f"{found['ratio']:.2f} × import sqlalchemy"
+    return [Row("duly list, cold", figure, ratio, f"≤ {cold_list.BAR} ×", found["ratio"] <= cold_list.BAR)]
+
+
+def instants() -> list[Row]:
+    found = next_instant.measure()
+    ours, ratio = found["ours_us"], found["ratio"]
+    assert isinstance(ours, float)
+    assert isinstance(ratio, float)
+    return [
+        Row(
+            "next instant of a cron line",
+            f"{ours:.1f} µs",
+            f"{ratio:.2f} × CronSim",
+            "≤ 30 µs, ≤ 0.33 ×",
+            ours <= 30 and ratio <= 1 / 3,
+        )
+    ]
+
+
+def spawns() -> list[Row]:
+    found = spawn.measure()
+    return [
+        Row(
+            "commands through keepers",
+            f"{found['keepers_per_s']}/s",
+            f"{found['ratio']} × Popen",
+            "≥ 0.35 × (a later aim)",
+            None,
+        )
+    ]
+
+
+BENCHES: dict[str, Callable[[], list[Row]]] = {
+    "burst": bursts,
+    "idle": idles,
+    "hand_run": hand_runs,
+    "crowd": crowds,
+    "cold_list": lists,
+    "next_instant": instants,
+    "spawn": spawns,
+}
+
+
+def main() -> int:
+    words = argparse.ArgumentParser(prog="python -m bench", description="Speed, as ratios within one run.")
+    words.add_argument("--only", action="append", choices=sorted(BENCHES), help="this one; may be repeated")
+    chosen = words.parse_args().only or list(BENCHES)
+    os.environ.pop(rig.UNCOMPILED, None)
+    load = os.getloadavg()[0]
+    print(f"{time.strftime('%Y-%m-%d %H:%M')}, {os.cpu_count()} CPUs, load {load:.1f} before, {platform.machine()},")
+    print(f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}\n")
+    rows = []
+    for name in chosen:
+        sys.stderr.write(f"{name} …\n")
+        rows += BENCHES[name]()
+    table = [("metric", "figure", "ratio", "target", "met")]
+    table += [
+        (row.metric, row.figure, row.ratio, row.target, {None: "", True: "yes", False: "NO"}[row.met]) for row in rows
+    ]
+    widths = [max(len(cells[column]) for cells in table) for column in range(5)]
+    for cells in table:
+        print("  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip())
+    return 0 if all(row.met is not False for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
