@@ -92,3 +92,5 @@ class StoreNewer(DulyError):
 
 class StoreUnknown(StoreAway):
     """The answer to a write was lost: it may or may not stand, and must be read back before anything is done."""
+
+    passing = True

@@ -21,6 +21,9 @@ APPLICATION_ID = 0x44756C79  # "Duly", in the header of the file
 OLDEST_SQLITE = (3, 35, 0)  # RETURNING
 BUSY_SLEEP_S = (0.0001, 0.001)
 """Between two tries at the write lock; SQLite's own busy wait can sleep whole seconds and starves writers."""
+BUSY_LONG_S = 1.0
+BUSY_LONG_SLEEP_S = (0.010, 0.020)
+"""After a second of waiting it is not about a fair turn any more: tries cost less than they would bring."""
 PATIENCE_S = 10.0
 """How long a write waits for the lock by default before it gives up with StoreBusy."""
 PAUSE_S = (0.002, 0.010)
@@ -154,7 +157,8 @@ def _nobody_can_write(path: Path) -> bool:
 
 def begin(line: Line, *, patience_s: float, company: Company) -> None:
     """Take the write lock, trying again every fraction of a millisecond; StoreBusy when patience is over."""
-    until = clock.monotonic_s() + patience_s
+    began_s = clock.monotonic_s()
+    until = began_s + patience_s
     while True:
         try:
             line.raw.execute("BEGIN IMMEDIATE")
@@ -168,7 +172,8 @@ def begin(line: Line, *, patience_s: float, company: Company) -> None:
                     f"the store is locked by another process (waited {patience_s:g} s)",
                     details={"waited_s": patience_s},
                 ) from error
-        clock.pause(chance.between(*BUSY_SLEEP_S))
+        long = clock.monotonic_s() - began_s > BUSY_LONG_S
+        clock.pause(chance.between(*(BUSY_LONG_SLEEP_S if long else BUSY_SLEEP_S)))
 
 
 def is_busy(error: sqlite3.Error) -> bool:

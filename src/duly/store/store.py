@@ -212,7 +212,8 @@ class Store:
             if self._line.raw.in_transaction:
                 self._line.raw.execute("ROLLBACK")
             told = engine.told(self.address.path, error)
-            raise StoreUnknown(f"{told.message} (while committing)", details={"began_s": began_s}) from error
+            text = f"the answer to a write was lost, and it may stand: {str(error) or told.message}"
+            raise StoreUnknown(text, details={"began_s": began_s}) from error
 
     def _session(self) -> Session:
         line = self._line
