@@ -119,7 +119,7 @@ def ended(
     *,
     outcome: str = "failed",
     reason: str = "exit_status",
-    error: str = "no disk",
+    error: str | None = "no disk",
     code: int | None = 3,
 ) -> str:
     """Let a run of two attempts have come to its end, as a holder would have written it."""

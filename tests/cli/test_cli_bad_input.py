@@ -14,6 +14,11 @@ WORK = ("--", "true")
 BAD: dict[str, tuple[tuple[str, ...], int, str]] = {
     "no command": (("lst",), 2, 'duly: there is no command "lst"'),
     "no option": (("add", "x", "--tim", "5m", *WORK), 2, "duly: there is no option --tim"),
+    "no option like it": (("list", "--nope"), 2, "duly: there is no option --nope"),
+    "option without value": (("add", "x", *WHEN, "--shell"), 2, "duly: --shell needs a value"),
+    "switch with a value": (("list", "--json=5"), 2, "duly: --json takes no value"),
+    "word not UTF-8": (("show", "caf\udcff"), 2, 'duly: "caf\\xff" is not valid UTF-8'),
+    "demo in a store": (("demo", "--store", "x.db"), 2, "duly: --store: the demonstration has a store of its own"),
     "name missing": (("add", *WHEN, *WORK), 2, "duly: NAME is missing"),
     "name empty": (("add", "", *WHEN, *WORK), 2, "duly: NAME: a name has at least one character"),
     "name long": (("add", "x" * 81, *WHEN, *WORK), 2, 'duly: NAME: "xxxxx'),
@@ -55,14 +60,14 @@ BAD: dict[str, tuple[tuple[str, ...], int, str]] = {
     "run unknown": (("cancel", "run_0000"), 4, 'duly: there is no run "run_0000"'),
     "taken": (("add", "KEPT", *WHEN, *WORK), 3, "duly: there is a task kept already"),
     "unconfirmed": (("remove", "kept"), 3, "duly: removing kept needs a yes"),
-    "key": (("run", "kept", "--key", ""), 2, "duly: "),
+    "key": (("run", "kept", "--key", ""), 2, "duly: --key: "),
     "input file": (("run", "kept", "--input", "@/nowhere/x"), 2, "duly: --input: /nowhere/x cannot be read"),
     "state": (("runs", "--state", "held"), 2, 'duly: --state: "held" is not one of'),
     "since": (("runs", "--since", "yesterday"), 2, "duly: --since: "),
     "cursor": (("ledger", "--cursor", "x"), 2, 'duly: --cursor: "x" is not what a list gave'),
     "number": (("runs", "-n", "0"), 2, "duly: -n: 0 is not between"),
     "pause of what": (("pause",), 2, "duly: TASK: one of TASK, --project P and --all"),
-    "pause over": (("pause", "kept", "--until", "2020-01-01 00:00"), 2, "duly: "),
+    "pause over": (("pause", "kept", "--until", "2020-01-01 00:00"), 2, "duly: --until: "),
     "beats": (("serve", "--beat", "1m", "--lease", "1m"), 2, "duly: --lease: "),
     "slots": (("serve", "--slots", "0"), 2, "duly: --slots: "),
     "store kind": (("list", "--store", "mysql://u:secret@h/d"), 5, "duly: a store cannot be at mysql://"),
@@ -102,6 +107,22 @@ def test_a_process_of_its_own_ends_with_the_same_code(scene: Scene, name: str) -
     called = scene.process(*args)
     assert (called.code, called.out) == (code, "")
     assert called.first.startswith(first)
+
+
+@pytest.mark.parametrize(
+    ("args", "tried"),
+    [
+        (("list", "--nope"), "duly list --help"),
+        (("list", "--jsn"), "--json"),
+        (("add", "x", "--tim", "5m", *WORK), "--timeout"),
+        (("add", "x", *WHEN, "--nope", *WORK), "duly add --help"),
+        (("add", "x", *WHEN, "--shell"), "duly add --help"),
+    ],
+)
+def test_what_to_try_is_what_was_meant_or_the_help_of_the_command(
+    scene: Scene, args: tuple[str, ...], tried: str
+) -> None:
+    assert scene.call(*args).err.splitlines()[-1] == f"try: {tried}"
 
 
 def _directory(path: Path) -> None:

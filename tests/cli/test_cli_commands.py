@@ -1,7 +1,8 @@
 import json
+import subprocess
 
 import pytest
-from cli_scene import Scene
+from cli_scene import DULY, Scene
 
 NAMES = [
     "日次バックアップ",
@@ -154,7 +155,36 @@ def test_why_a_run_waits_stands_on_its_screen(scene: Scene) -> None:
     run = scene.ok("run", "x", "--json").json["id"]
     assert "waits for" in scene.ok("show", run).out
     assert "somebody to serve this store" in scene.ok("show", run).out
-    assert "waits for a slot" in scene.ok("runs").out
+    assert "waits for somebody to serve" in scene.ok("runs").out
+
+
+def test_following_a_run_that_waits_says_so_when_nobody_serves(scene: Scene) -> None:
+    scene.add("x")
+    run = scene.ok("run", "x", "--json").json["id"]
+    with subprocess.Popen(
+        [DULY, "log", "-f", run], env=scene.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as following:
+        assert following.stderr is not None
+        assert "nobody serves this store" in following.stderr.readline()
+        scene.ok("cancel", run)
+        assert following.communicate(timeout=60)[0] == ""
+    assert following.returncode == 0
+    assert scene.ok("log", "x", "-f").err == "", "it has ended"
+
+
+def test_a_folder_that_is_not_there_is_warned_of_and_one_that_was_removed_is_refused(scene: Scene) -> None:
+    add = ("add", "x", "--when", "manual", "--cwd")
+    called = scene.ok(*add, "/nowhere", "--dry-run", "--", "true")
+    assert called.first.startswith("warning: --cwd: /nowhere is no folder now")
+    assert scene.ok(*add, "/nowhere", "--dry-run", "--json", "--", "true").json["warnings"]
+    assert scene.ok(*add, "/", "--dry-run", "--", "true").err == ""
+    gone = scene.home / "gone"
+    gone.mkdir()
+    scene.monkeypatch.chdir(gone)
+    gone.rmdir()
+    called = scene.call("add", "x", "--when", "manual", "--", "true")
+    assert (called.code, called.first) == (2, "duly: --cwd: this folder has been removed")
+    assert scene.ok(*add, "/", "--", "true").err.startswith("hint: nobody")
 
 
 def test_a_definition_that_no_longer_reads_is_shown_and_blocks_nobody(scene: Scene) -> None:

@@ -7,6 +7,7 @@ from cli_scene import Scene, ended
 
 from duly.cli import out
 from duly.cli.table import Cell, Column, cells_of, pairs, render, trimmed
+from duly.core.reasons import NO_START
 
 WHENS = {
     "backup": "daily 03:00",
@@ -100,6 +101,18 @@ def test_at_80_columns_a_long_why_gives_way_to_its_reason_and_an_exit_status_is_
     by_task = {line.split()[1]: line for line in rows(scene, 80, "runs").values()}
     assert by_task["a-task-with-a-name"].endswith("  not_found")
     assert by_task["another-with-a-name"].endswith("  exit 3: a table that…")
+
+
+def test_why_is_a_sentence_and_where_it_is_narrow_its_reason(scene: Scene) -> None:
+    for name, outcome, reason in (
+        ("skipped-by-its-overlap", "skipped", "already_running"),
+        ("cancelled", "cancelled", "cancelled_by_hand"),
+    ):
+        ended(scene, scene.add(name)["id"], outcome=outcome, reason=reason, error=None, code=None)
+    text = scene.ok("runs").out
+    assert "a person cancelled it" in text
+    assert NO_START["already_running"] in text
+    assert "  already_running" in "\n".join(screen(scene, 80, "runs"))
 
 
 def test_at_80_columns_the_ledger_is_told_in_fewer_words_and_no_word_is_cut(full: Scene) -> None:

@@ -46,10 +46,7 @@ def _add(name: str, extra: tuple[str, ...], dry_run: bool, **given: Any) -> None
 
     argv = click.get_current_context().meta.get("duly.argv")
     _check_words(extra, argv, given)
-    if given["cwd"] is not None:
-        given["cwd"] = str(Path.cwd() / Path(given["cwd"]).expanduser())
-    else:
-        given["cwd"] = str(Path.cwd())
+    given["cwd"] = _folder(given["cwd"])
     wanted = gathered({"name": name, "argv": argv, **given})
     action = wanted.setdefault("action", {})
     assert isinstance(action, dict)
@@ -57,16 +54,34 @@ def _add(name: str, extra: tuple[str, ...], dry_run: bool, **given: Any) -> None
     now = clock.now()
     machine = zones.machine_zone() if given["zone"] is None else None
     read = read_definition(wanted, now=now, default_zone=machine)
-    for note in read.warnings if not settings().as_json else ():
+    warnings = (*read.warnings, *_no_folder(given["cwd"]))
+    for note in warnings if not settings().as_json else ():
         out.note(f"warning: {plain(note)}")
     if dry_run and not address().path.exists():
         task = tasks.first_version(read.definition, now=now, by=caller(), source={"kind": "cli"})
     else:
         with open_for_change(create=True) as store:
             task = tasks.add(store, read.definition, by=caller(), source={"kind": "cli"}, dry_run=dry_run)
-    _answer(task, read.warnings, dry_run=dry_run)
+    _answer(task, warnings, dry_run=dry_run)
     if not dry_run:
         hint_nobody(address(), "it will run when somebody does")
+
+
+def _folder(given: str | None) -> str:
+    """Give the folder to work in, absolute: the one that was named, else the one where we were called."""
+    wanted = Path(given or "").expanduser()
+    if wanted.is_absolute():
+        return str(wanted)
+    try:
+        return str(Path.cwd() / wanted)
+    except FileNotFoundError:
+        raise Invalid("this folder has been removed", field="action.cwd", hint="--cwd PATH") from None
+
+
+def _no_folder(cwd: str) -> tuple[str, ...]:
+    if Path(cwd).is_dir():
+        return ()
+    return (f"--cwd: {cwd} is no folder now; a run that finds none there fails (no_directory)",)
 
 
 def _check_words(extra: tuple[str, ...], argv: tuple[str, ...] | None, given: Mapping[str, object]) -> None:

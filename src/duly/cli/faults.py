@@ -22,6 +22,8 @@ CODES: Mapping[str, int] = {
     "store_newer": STORE,
 }
 CARET_ROOM = 72
+LIKE = 0.7
+"""How alike an unknown option and a known one must be for the known one to be offered."""
 # What a full disk or a lost terminal answers to output.
 OUTPUT_FAILS = frozenset({errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG})
 
@@ -38,7 +40,9 @@ def code_of(fault: BaseException) -> int:
 def told(fault: BaseException, *, args: Sequence[str], as_json: bool) -> int:
     """Tell a fault on standard error and give its exit code."""
     if isinstance(fault, click.ClickException):
-        fault = usage(fault)
+        fault = usage(fault, args)
+    if isinstance(fault, UnicodeEncodeError):
+        fault = _not_text(args) or fault
     if isinstance(fault, OSError) and fault.filename is None and fault.errno in OUTPUT_FAILS:
         fault = _Ours(f"the output cannot be written: {fault.strerror}")
         code = FAILED
@@ -94,17 +98,22 @@ def caret(fault: Invalid) -> list[str]:
     return [f"  {lead}{shown}{tail}", "  " + " " * cells_of(lead + before) + "^"]
 
 
-def usage(fault: click.ClickException) -> Invalid:
+def usage(fault: click.ClickException, args: Sequence[str] = ()) -> Invalid:
     """Turn what the parser of the command line says into the one form all faults have."""
+    from duly.cli.frame import COMMANDS
+
     ctx = getattr(fault, "ctx", None)
-    hint = f"{ctx.command_path} --help" if ctx is not None else "duly --help"
+    # The parser of a command's options does not say whose they are.
+    called = next((f"duly {word}" for word in args if word in COMMANDS), "duly")
+    hint = f"{ctx.command_path if ctx is not None else called} --help"
     if isinstance(fault, click.exceptions.NoSuchCommand):
         near = fault.possibilities
         return Invalid(f'there is no command "{fault.command_name}"', hint=f"duly {near[0]}" if near else hint)
     if isinstance(fault, click.exceptions.NoSuchOption):
-        near = fault.possibilities
-        # A command is asked for its options only where they are its own; those of every command are close by.
-        return Invalid(f"there is no option {fault.option_name}", hint=near[0] if near else hint)
+        return Invalid(f"there is no option {fault.option_name}", hint=_meant(fault) or hint)
+    if isinstance(fault, click.BadOptionUsage):
+        what = "needs a value" if "requires" in fault.message else "takes no value"
+        return Invalid(f"{fault.option_name} {what}", hint=hint)
     if isinstance(fault, click.MissingParameter):
         what = fault.param.make_metavar(ctx) if fault.param is not None and ctx is not None else "something"
         if isinstance(fault.param, click.Option):
@@ -112,6 +121,27 @@ def usage(fault: click.ClickException) -> Invalid:
         return Invalid(f"{what} is missing", hint=hint)
     message = fault.format_message().strip().rstrip(".")
     return Invalid(message[:1].lower() + message[1:], hint=hint)
+
+
+def _meant(fault: click.exceptions.NoSuchOption) -> str | None:
+    """Give the option that was probably meant: the dashes that all of them have are no likeness."""
+    from difflib import get_close_matches
+
+    typed = fault.option_name.lstrip("-")
+    begun = [name for name in fault.possibilities or () if typed and name.lstrip("-").startswith(typed)]
+    known = [name.lstrip("-") for name in fault.possibilities or ()]
+    near = get_close_matches(typed, known, n=1, cutoff=LIKE)
+    return begun[0] if begun else f"--{near[0]}" if near else None
+
+
+def _not_text(args: Sequence[str]) -> Invalid | None:
+    """Name the word whose bytes are no UTF-8, where one was typed."""
+    for word in args:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            return Invalid(f'"{plain(word)}" is not valid UTF-8')
+    return None
 
 
 def _place(fault: DulyError) -> dict[str, object]:

@@ -19,6 +19,11 @@ SPELLED: Mapping[str, str] = {
     "action": "COMMAND",
     "action.argv": "COMMAND",
     "instant": "INSTANT",
+    # What is no field of a definition, in the words of the commands that take it.
+    "key": "--key",
+    "input": "--input",
+    "until": "--until",
+    "target": "TASK",
 }
 SWITCHED_OFF: Mapping[str, str] = {"enabled": "add it switched off"}
 

@@ -253,18 +253,32 @@ def why(run: dict[str, object]) -> str:
     """Tell in a few words why a run stands as it does."""
     waits = run["waiting_for"]
     if isinstance(waits, dict):
-        return f"waits for a {waits['what']}" if waits["what"] != "delay" else f"not before {waits['until']}"
+        if waits["what"] == "delay":
+            return f"not before {waits['until']}"
+        return f"waits for {'somebody to serve' if _alone(waits) else 'a ' + str(waits['what'])}"
     if run["outcome"] in (None, "succeeded"):
         return ""
-    said = failure(reason=run["reason"], error=run["error"], exit_code=run["exit_code"])
+    from duly.core.reasons import ENDED, NO_START
+
+    reason = str(run["reason"] or "")
+    sentence = (NO_START if run["outcome"] == "skipped" else ENDED).get(reason, reason)
+    said = failure(reason=reason, error=run["error"] or sentence, exit_code=run["exit_code"])
     return said.splitlines()[0] if said else ""
+
+
+def _alone(waits: dict[str, object]) -> bool:
+    """Whether a free slot is waited for where nobody has any."""
+    from duly.cli.joining import address
+    from duly.operations.serving import anybody_serves
+
+    return waits["what"] == "slot" and not anybody_serves(address().run_folder)
 
 
 def _why(run: dict[str, object]) -> Cell | str:
     text = plain(why(run))
     # An exit status stands before everything else, so that what is cut is only what the command said.
     code = f"signal {run['signal']}" if run["reason"] == "signal" and run["signal"] else str(run["reason"] or "")
-    return Cell(text=text, shorter=(code,)) if run["error"] and code not in {"", "exit_status"} else text
+    return Cell(text=text, shorter=(code,)) if code not in {"", "exit_status"} else text
 
 
 def instant(text: str, option: str) -> datetime:

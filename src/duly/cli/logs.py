@@ -10,7 +10,7 @@ from duly import clock
 from duly.cli import out
 from duly.cli.fields import whole_number
 from duly.cli.frame import command, settings
-from duly.cli.joining import find
+from duly.cli.joining import address, find, hint_nobody
 from duly.errors import Invalid, Refused
 
 if TYPE_CHECKING:
@@ -112,6 +112,8 @@ def _print(store: "Store", run: "Run", folder: Path | None, number: int | None, 
     from duly.runners import logs
 
     printer = _Json(run) if settings().as_json else _Bytes()
+    if follow and run.state == "waiting":
+        hint_nobody(address(), "the run waits until somebody does")
     position = 0
     fence = run.fence
     while True:

@@ -72,6 +72,8 @@ def init() -> None:
 )
 def demo(length: str) -> int:
     """Run the demonstration."""
+    if settings().store is not None:
+        raise Invalid("the demonstration has a store of its own", field="--store", hint="duly demo")
     from duly import app
     from duly.core.spans import read_span
 

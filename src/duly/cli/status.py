@@ -64,9 +64,9 @@ def _tell(found: Mapping[str, object], now: datetime) -> None:
     rows += [("paused", Cell(text=plain(_hold(hold, now)), wraps=True)) for hold in holds]
     for holder in cast(list[dict[str, object]], found["holders"]):
         beat = datetime.fromisoformat(str(holder["last_beat_at"]))
-        text = (
-            f"{holder['id']}  {holder['host']} pid {holder['pid']}, {holder['running']}/{holder['slots']} slots, beat"
-        )
+        busy = f"{holder['running']}/{holder['slots']} slots"
+        stopping = ", draining" if holder["state"] == "draining" else ""
+        text = f"{holder['id']}  {holder['host']} pid {holder['pid']}, {busy}{stopping}, beat"
         rows.append(("holder", Cell(text=plain(f"{text} {away(beat, now)}"), wraps=True)))
     rows.append(("version", str(found["version"])))
     out.lines(pairs(rows))

@@ -152,7 +152,9 @@ def plain(text: str) -> str:
 
 
 def _escaped(char: str) -> str:
-    return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char, f"\\x{ord(char):02x}")
+    # A byte that was never UTF-8 comes as half of a pair above U+DC00, and is shown as the byte it was.
+    number = ord(char) - 0xDC00 if 0xDC80 <= ord(char) <= 0xDCFF else ord(char)
+    return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char, f"\\x{number:02x}")
 
 
 def _cell(item: Cell | str) -> Cell:
