@@ -281,3 +281,22 @@ def test_a_claim_with_too_little_trust_left_to_begin_is_given_back(stage: Stage)
     stage.script.wait_for_starts(1)
     assert [one.attempt for one in stage.script.starts] == [2]
     assert "returned" in stage.read().kinds(won[0].run.id)
+
+
+def test_a_sweeper_takes_nothing_whose_owner_beat_after_it_was_looked_at(stage: Stage) -> None:
+    holder, run = held(stage)
+    stage.kept = True
+    other = stage.holder()
+    end = stage.read().runs[0].lease_end_us
+    assert end is not None
+    stage.clock.lease = end + 1
+    take = other.sweeper.take
+
+    def beat_first(chosen: Any) -> Any:
+        assert len(chosen) == 1
+        holder.heart.step()
+        return take(chosen)
+
+    other.sweeper.take = beat_first  # type: ignore[method-assign]
+    assert other.sweeper.step() == []
+    assert stage.read().runs[0].holder == holder.id

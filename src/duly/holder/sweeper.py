@@ -74,7 +74,7 @@ class Sweeper:
             life = {run.holder: self._life(run.holder) for run in held if run.holder is not None}
             why = {run.id: self._why(session, run, life.get(run.holder or "", "unknown")) for run in held}
             chosen = [(run, why[run.id]) for run in held if why[run.id]]
-        taken = self._take(chosen)
+        taken = self.take(chosen)
         self.alone = not self._forget_dead() and not held
         return taken
 
@@ -87,7 +87,7 @@ class Sweeper:
             for run in found
             if run and run.state == "held" and run.holder == self._holder and not self._holdings.knows(run.id)
         ]
-        return self._take(mine)
+        return self.take(mine)
 
     def _life(self, holder: str) -> presence.Life:
         return presence.life_of(self._run_folder, holder)
@@ -103,7 +103,8 @@ class Sweeper:
         assert run.lease_end_us is not None
         return "lease_over" if run.lease_end_us < session.lease_us else ""
 
-    def _take(self, chosen: Sequence[tuple[Run, str]]) -> list[TakenOver]:
+    def take(self, chosen: Sequence[tuple[Run, str]]) -> list[TakenOver]:
+        """Take hold of those that still stand as they were read, the end of their lease included."""
         if not chosen:
             return []
         sent_us = self._store.clock.lease_us()

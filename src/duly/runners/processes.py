@@ -176,7 +176,13 @@ def create_whole(folder: int, name: str, fields: Mapping[str, object]) -> int | 
         descriptor = os.open(name, flags, 0o600, dir_fd=folder)
     except FileExistsError:
         return None
-    write_all(descriptor, line(fields))
+    try:
+        write_all(descriptor, line(fields))
+    except OSError:
+        # A full disk: an empty mark would say for ever that something began, and nothing has.
+        os.close(descriptor)
+        os.unlink(name, dir_fd=folder)
+        raise
     return descriptor
 
 
