@@ -6,12 +6,18 @@ import threading
 from contextlib import suppress
 from typing import NoReturn
 
+INTERRUPTED = 130
+
 
 def main() -> None:
     """Run the command line and leave the process with its exit code."""
-    from duly.cli.frame import run
+    try:
+        from duly.cli.frame import run
 
-    _leave(run(sys.argv[1:]))
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        code = INTERRUPTED  # before the command line could hear of it
+    _leave(code)
 
 
 def _leave(code: int) -> NoReturn:

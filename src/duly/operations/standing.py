@@ -16,7 +16,7 @@ FAILING_NAMED = 20
 
 def status(store: Store, session: Session) -> dict[str, object]:
     """Count what there is, what goes on, and what wants a person."""
-    total, enabled, next_due_us, _ = session.tasks.counts()
+    total, enabled, next_due_us = session.tasks.counts()
     broken, failing = _wanting(session)
     counts = session.runs.counts()
     alive = holders_alive(store.address.run_folder)

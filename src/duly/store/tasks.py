@@ -85,7 +85,6 @@ COUNTS = Statement(
         .where(_live)
     )
 )
-FAILING = Statement(lambda: select(func.count()).select_from(tasks).where(_live, tasks.c.failures_in_a_row > 0))
 INSERT = Statement(
     lambda: insert(tasks).values({name: bindparam(name, type_=tasks.c[name].type) for name in TASK_COLUMNS})
 )
@@ -274,13 +273,11 @@ class Tasks:
         """Tasks by their next start, the earliest first."""
         return [task_of(row) for row in self._line.rows(NEXT, most=most)]
 
-    def counts(self) -> tuple[int, int, int | None, int]:
-        """How many tasks there are, how many enabled, the earliest next due instant, how many failing."""
+    def counts(self) -> tuple[int, int, int | None]:
+        """How many tasks there are, how many enabled, and the earliest next due instant."""
         row = self._line.row(COUNTS)
-        failing = self._line.row(FAILING)
         assert row is not None
-        assert failing is not None
-        return int(row[0]), int(row[1]), row[2], int(failing[0])
+        return int(row[0]), int(row[1]), row[2]
 
     def insert(self, task: Task) -> None:
         """Add a new task with the first version of its definition; IntegrityError when the name is taken."""
