@@ -142,11 +142,11 @@ def test_status_names_what_fails_and_what_is_done_does_not_fail(scene: Scene) ->
         task = scene.add(name)
         if name != "good":
             ended(scene, task["id"])
-    assert "2 tasks: bad, soon (duly runs --outcome failed)" in scene.ok("status").out
+    assert "2 tasks: bad, soon (why: duly runs)" in scene.ok("status").out
     with sqlite3.connect(scene.store) as raw:
         raw.execute("UPDATE tasks SET done = 1 WHERE name = 'soon'")
     raw.close()
-    assert "1 task: bad (duly runs --outcome failed)" in scene.ok("status").out
+    assert "1 task: bad (why: duly runs)" in scene.ok("status").out
     found = scene.ok("status", "--json").json
     assert (found["failing"], found["failing_tasks"]) == (1, ["bad"])
 

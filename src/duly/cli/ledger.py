@@ -10,7 +10,7 @@ from duly.cli import out
 from duly.cli.frame import command, settings
 from duly.cli.joining import find
 from duly.cli.listing import CURSOR, instant
-from duly.cli.moments import distance
+from duly.cli.moments import MINUTE, distance
 from duly.cli.table import Cell, Column, cells_of, fitted, plain, render
 from duly.cli.words import many
 
@@ -196,7 +196,7 @@ def _tells(value: object) -> bool:
 def _detail(name: str, value: object) -> str:
     told = name.removesuffix("_s").replace("_", " ")
     if isinstance(value, float) and name.endswith("_s"):
-        return f"{told} {value:.3f}s"
+        return f"{told} {value:.3f}s" if value < MINUTE else f"{told} {distance(timedelta(seconds=value))}"
     return str(value).replace("_", " ") if name == "outcome" else f"{told} {value}"
 
 

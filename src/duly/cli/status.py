@@ -75,7 +75,7 @@ def _tell(found: Mapping[str, object], now: datetime) -> None:
 def _failing(found: Mapping[str, object], count: int) -> str:
     names = cast(list[str], found["failing_tasks"])[:NAMED]
     more = f" and {count - len(names)} more" if count > len(names) else ""
-    return f"{many(count, 'task')}: {', '.join(names)}{more} (duly runs --outcome failed)"
+    return f"{many(count, 'task')}: {', '.join(names)}{more} (why: duly runs)"
 
 
 def _hold(hold: Mapping[str, object], now: datetime) -> str:
