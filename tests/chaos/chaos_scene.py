@@ -1,7 +1,6 @@
 """A home with a store, real servers on it, and a witness that the work writes of itself; all is ended with it."""
 
 import contextlib
-import json
 import os
 import shutil
 import signal
@@ -124,6 +123,8 @@ class Arena:
             "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
         }
         self.served: list[Served] = []
+        self.unproven: set[str] = set()
+        """Holders whose lock file a test has deleted."""
         self.undo: list[Callable[[], object]] = []
 
     def duly(self, *words: str, codes: tuple[int, ...] = (0,)) -> subprocess.CompletedProcess[str]:
@@ -282,8 +283,3 @@ def state_of(pid: int) -> str:
     """The letter that the kernel shows for a process; nothing when there is none."""
     found = processes.read(pid)
     return "" if found is None else found.state
-
-
-def details(text: str | None) -> dict[str, Any]:
-    """What a ledger entry tells beyond its columns."""
-    return json.loads(text) if text else {}

@@ -182,6 +182,7 @@ class Storm:
         one = self._one(chance)
         if one is None:
             return "nobody"
+        self.arena.unproven.add(str(one.holder))
         with contextlib.suppress(FileNotFoundError):
             (self.arena.run_folder / "holders" / f"{one.holder}.lock").unlink()
         return one.holder or ""

@@ -22,6 +22,9 @@ from chaos_scene import KEEPER, NURSERY, Arena, Served, state_of, wait_for
 from duly.clock import monotonic_s, now, pause, to_us
 from duly.runners import keeping, processes
 
+calamity = pytest.mark.skipif(
+    "DULY_CHAOS_SECONDS" not in os.environ, reason="takes long, and is asked for by DULY_CHAOS_SECONDS"
+)
 WAITING_SHARE = 0.2  # of a core, while somebody else has the write lock
 HOLDINGS = "SELECT id, state, outcome, version, attempt, fence, holder, claim_token FROM runs WHERE id = ?"
 
@@ -59,6 +62,7 @@ def end_all(arena: Arena, *, retrying: tuple[str, ...] = (), steady: tuple[str, 
     check_nothing_left(arena)
 
 
+@calamity
 def test_a_server_frozen_inside_a_write_stops_the_others_for_no_longer_than_its_lease_and_they_live_on(
     arena: Arena,
 ) -> None:
@@ -77,6 +81,7 @@ def test_a_server_frozen_inside_a_write_stops_the_others_for_no_longer_than_its_
     end_all(arena)
 
 
+@calamity
 def test_a_write_lock_held_past_every_trust_ends_the_work_it_must_and_no_server(arena: Arena) -> None:
     arena.add("steady")
     for _ in range(2):
@@ -92,6 +97,7 @@ def test_a_write_lock_held_past_every_trust_ends_the_work_it_must_and_no_server(
     end_all(arena, steady=("steady",))
 
 
+@calamity
 def test_servers_started_and_stopped_in_the_same_instant_leave_nothing(arena: Arena) -> None:
     arena.add("steady")
     arena.serve(drain="0s")
@@ -111,6 +117,7 @@ def left(arena: Arena) -> list[object]:
     return [*(arena.run_folder / "holders").iterdir(), arena.rows("SELECT id, state FROM holders")]
 
 
+@calamity
 def test_with_server_nursery_and_keeper_killed_at_once_the_work_has_ended_before_anything_starts(
     arena: Arena,
 ) -> None:
@@ -127,6 +134,7 @@ def test_with_server_nursery_and_keeper_killed_at_once_the_work_has_ended_before
     end_all(arena)
 
 
+@calamity
 def test_a_server_frozen_together_with_its_keepers_and_nursery_is_succeeded_and_changes_nothing_when_woken(
     arena: Arena,
 ) -> None:
@@ -158,6 +166,7 @@ def succeed(arena: Arena, frozen: Served) -> Served:
     since_us = to_us(now())
     held = "SELECT 1 FROM runs WHERE state = 'held' AND holder = ? AND started_us > ?"
     wait_for(lambda: len(arena.rows(held, frozen.holder, since_us)) >= 2, told=arena.errors)
+    wait_for(lambda: len([one for one in arena.said("B") if one.at_ns > since_us * 1000]) >= 2, told=arena.errors)
     frozen.send(signal.SIGSTOP)
     second = arena.serve(ready=False)
     taken = "SELECT 1 FROM ledger WHERE kind = 'taken_over' AND holder = ?"
@@ -169,6 +178,7 @@ def succeed(arena: Arena, frozen: Served) -> Served:
     return second
 
 
+@calamity
 def test_a_frozen_server_is_succeeded_while_many_of_its_works_run_and_none_of_them_overlaps(arena: Arena) -> None:
     tasks = tuple(f"long{number}" for number in range(4))
     for name in tasks:
@@ -181,6 +191,7 @@ def test_a_frozen_server_is_succeeded_while_many_of_its_works_run_and_none_of_th
     end_all(arena, retrying=tasks, steady=tasks)
 
 
+@calamity
 @pytest.mark.parametrize("what", ["folder", "attempts", "mark", "lock", "exit-to-be"])
 def test_with_its_files_deleted_under_it_no_work_gets_a_second_beside_it(arena: Arena, what: str) -> None:
     first = arena.serve()
@@ -218,6 +229,7 @@ def test_a_run_folder_made_anew_by_a_server_is_as_private_as_the_first(arena: Ar
     assert (arena.run_folder / "attempts").stat().st_mode & 0o777 == 0o700
 
 
+@calamity
 @pytest.mark.skipif(os.geteuid() != 0, reason="a disk of its own is mounted by root only")
 def test_a_full_disk_costs_runs_and_no_server_and_what_began_is_on_record_once_there_is_room(arena: Arena) -> None:
     disk = arena.mount(3)
@@ -310,6 +322,7 @@ def test_work_ends_when_its_servers_trust_is_over_even_though_the_store_answers_
     end_all(arena)
 
 
+@calamity
 def test_a_start_under_way_when_its_server_froze_is_forbidden_for_ever_and_its_successor_starts_once(
     arena: Arena,
 ) -> None:
@@ -339,6 +352,7 @@ def test_a_start_under_way_when_its_server_froze_is_forbidden_for_ever_and_its_s
     end_all(arena)
 
 
+@calamity
 def test_a_killed_server_that_its_parent_has_not_reaped_is_dead_to_its_siblings_at_once(arena: Arena) -> None:
     first = arena.serve(lease="100s")
     begin_long(arena, tenths=150)
@@ -352,6 +366,7 @@ def test_a_killed_server_that_its_parent_has_not_reaped_is_dead_to_its_siblings_
     end_all(arena)
 
 
+@calamity
 def test_a_woken_server_that_still_writes_orders_ends_no_work_that_another_has_adopted(arena: Arena) -> None:
     first = arena.serve()
     run, pid = begin_long(arena, tenths=150)
