@@ -11,7 +11,8 @@ from duly.core.run import Run
 from duly.core.task import Definition, Rules, Task
 from duly.core.when import read
 from duly.holder.figures import figures
-from duly.holder.holder import Holder, Wish
+from duly.holder.holder import Holder
+from duly.holder.wish import Wish
 from duly.operations import tasks
 from duly.ports import Assignment, Detached, How, Outcome
 from duly.runners.registry import Registry

@@ -300,3 +300,32 @@ def test_a_sweeper_takes_nothing_whose_owner_beat_after_it_was_looked_at(stage: 
     other.sweeper.take = beat_first  # type: ignore[method-assign]
     assert other.sweeper.step() == []
     assert stage.read().runs[0].holder == holder.id
+
+
+def test_a_holder_without_its_lock_file_is_gone_for_others_only_past_its_lease(stage: Stage) -> None:
+    silent, other = stage.holder(), stage.holder()
+    (stage.address.run_folder / "holders" / f"{silent.id}.lock").unlink()
+    stage.clock.pass_(LEASE)
+    other.sweeper.step()
+    assert states(stage)[silent.id] == "alive"
+    stage.clock.pass_(TICK)
+    other.sweeper.step()
+    assert states(stage)[silent.id] == "gone"
+
+
+def states(stage: Stage) -> dict[str, str]:
+    with stage.store.read() as session:
+        return {row.id: row.state for row in session.holders.listed(10)}
+
+
+def test_a_holder_that_others_took_for_over_claims_nothing_more_and_says_so(stage: Stage) -> None:
+    holder = stage.holder()
+    with stage.store.write() as session:
+        session.holders.set_state(holder.id, "gone")
+    holder.on_beat(holder.heart.step())
+    assert holder.forgotten
+    stage.add("a", "every 1m")
+    stage.clock.pass_(MINUTE)
+    holder.run()
+    assert stage.read().runs == []
+    stage.holders.remove(holder)

@@ -16,7 +16,8 @@ from duly.core.spans import write_instant
 from duly.core.task import Definition, Task
 from duly.core.triggers import Every
 from duly.holder.assignments import folder_of
-from duly.holder.holder import Holder, wish
+from duly.holder.holder import Holder
+from duly.holder.wish import wish
 from duly.operations import tasks
 from duly.runners import logs
 from duly.runners.registry import Registry

@@ -11,13 +11,15 @@ from datetime import timedelta
 from typing import Any
 
 from duly.errors import StoreAway
-from duly.holder.holder import Holder, Tell, wish
+from duly.holder.holder import Holder, Tell
+from duly.holder.wish import wish
 from duly.runners.registry import Registry
 from duly.store import Store, making
 from duly.store.address import Address
 
 SWITCH_INTERVAL_S = 0.0005
 """One computing Python thread otherwise takes nine tenths of the writer's turns."""
+FORGOTTEN = 1
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """Each stops cleanly; a closed terminal too, unless the caller had it ignored (nohup)."""
 
@@ -53,7 +55,7 @@ def serve(
             holder.run()
     finally:
         store.close()
-    return 0
+    return FORGOTTEN if holder.forgotten else 0
 
 
 def init(address: Address) -> bool:

@@ -3,9 +3,7 @@
 import os
 import socket
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from collections.abc import Callable, Mapping
 
 import duly
 from duly import clock as machine
@@ -16,7 +14,6 @@ from duly.errors import StoreAway, StoreBusy, StoreNewer
 from duly.holder.blocking import Unblocker
 from duly.holder.carrier import Carrier, Carriers
 from duly.holder.dispatcher import Dispatcher
-from duly.holder.figures import Figures, figures
 from duly.holder.heart import Beaten, Beating, Guard, Heart
 from duly.holder.holdings import Holdings
 from duly.holder.inbox import Inbox
@@ -25,6 +22,7 @@ from duly.holder.presence import Presence, place_of
 from duly.holder.recovery import Recovery
 from duly.holder.settling import Settled, Settler
 from duly.holder.sweeper import Sweeper, TakenOver
+from duly.holder.wish import Wish
 from duly.holder.writer import Writer
 from duly.runners import processes
 from duly.runners.registry import Registry
@@ -42,17 +40,6 @@ STOP_WITHIN_S = 15.0
 Tell = Callable[[str, Mapping[str, object]], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """How a holder shall run."""
-
-    slots: int
-    figures: Figures
-    drain: timedelta
-    until_idle: bool = False
-    labels: Sequence[str] = ()
-
-
 class Holder:
     """One life of one process that may hold leases. `start`, then `run` until asked to stop, then `finish`."""
 
@@ -64,6 +51,8 @@ class Holder:
         self.registry = registry
         self._stop = threading.Event()
         self._hurry = threading.Event()
+        self.forgotten = False
+        """Others took this life for over while it slept: it claims nothing more, and a supervisor starts the next."""
         self._next_sweep_s = 0.0
         self._looked = False
         self._nobody_else = False
@@ -100,7 +89,7 @@ class Holder:
         self.unblocker = Unblocker(self._heart_store, self._boot, self._tell)
         self.sweeper.killed = self.unblocker.killed
         self.guard = Guard(store.clock, wish.figures, self.holdings)
-        self._beating = Beating(self.heart, self.guard, wish.figures, on_beat=self._on_beat)
+        self._beating = Beating(self.heart, self.guard, wish.figures, on_beat=self.on_beat)
         self._strays: list[str] = []
         self._strays_lock = threading.Lock()
 
@@ -272,12 +261,18 @@ class Holder:
             self.store.check_here()
             self.store.check_version()
 
-    def _on_beat(self, answer: Beaten | StoreAway) -> None:
+    def on_beat(self, answer: Beaten | StoreAway) -> None:
+        """Take a beat's answer, or the error that left it unknown; in the heart's thread."""
         if isinstance(answer, StoreAway):
             self._tell_away("beat unanswered", answer)
             if isinstance(answer, StoreBusy):
                 self.unblocker.step()
-        elif answer.strays:
+            return
+        if not answer.registered:
+            self._tell("forgotten", {"holder": self.id})
+            self.forgotten = True
+            self.stop()
+        if answer.strays:
             with self._strays_lock:
                 self._strays = list(answer.strays)
             self._inbox.ring()
@@ -371,21 +366,3 @@ class Holder:
             self._tell("run lost", told)
         elif run.state == "ended":
             self._tell("run ended", {**told, "outcome": run.outcome, "reason": run.reason})
-
-
-def wish(
-    *,
-    slots: int | None = None,
-    beat: timedelta | None = None,
-    lease: timedelta | None = None,
-    drain: timedelta | None = None,
-    until_idle: bool = False,
-) -> Wish:
-    """Make a wish with the defaults filled in; Invalid when the figures leave no room for safety."""
-    made = figures(**{name: value for name, value in (("beat", beat), ("lease", lease)) if value is not None})
-    return Wish(
-        slots=slots if slots is not None else max(4, os.cpu_count() or 1),
-        figures=made,
-        drain=drain if drain is not None else timedelta(seconds=30),
-        until_idle=until_idle,
-    )

@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from duly.chance import token_bytes
+from duly.clock import MICROSECOND
 from duly.core import lifecycle
 from duly.core.run import Entry, Run, Step
 from duly.core.task import Broken, Definition
@@ -183,11 +184,18 @@ class Sweeper:
             trust_end_us=sent_us + self._figures.trust_us,
         )
 
+    def _is_gone(self, row: HolderRow, session: Session) -> bool:
+        """Proven dead; or, where its lock file is missing, silent past its lease or of another boot."""
+        life = self._life(row.id)
+        if life != "unknown":
+            return life == "dead"
+        return row.boot != self._boot or session.lease_us - row.beat_lease_us > row.lease_for // MICROSECOND
+
     def _forget_dead(self) -> bool:
         """Mark holders gone that are proven dead and hold nothing any more; says whether there were others at all."""
         with self._store.read() as session:
-            living = [row.id for row in session.holders.living() if row.id != self._holder]
-            dead = [id_ for id_ in living if self._life(id_) == "dead" and not session.runs.held_by(id_)]
+            living = [row for row in session.holders.living() if row.id != self._holder]
+            dead = [row.id for row in living if self._is_gone(row, session) and not session.runs.held_by(row.id)]
         if not dead:
             return bool(living)
         with self._store.write() as session:

@@ -1,0 +1,37 @@
+"""How a holder shall run: its slots, the figures of its lease, when it stops."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from duly.holder.figures import Figures, figures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """How a holder shall run."""
+
+    slots: int
+    figures: Figures
+    drain: timedelta
+    until_idle: bool = False
+    labels: Sequence[str] = ()
+
+
+def wish(
+    *,
+    slots: int | None = None,
+    beat: timedelta | None = None,
+    lease: timedelta | None = None,
+    drain: timedelta | None = None,
+    until_idle: bool = False,
+) -> Wish:
+    """Make a wish with the defaults filled in; Invalid when the figures leave no room for safety."""
+    made = figures(**{name: value for name, value in (("beat", beat), ("lease", lease)) if value is not None})
+    return Wish(
+        slots=slots if slots is not None else max(4, os.cpu_count() or 1),
+        figures=made,
+        drain=drain if drain is not None else timedelta(seconds=30),
+        until_idle=until_idle,
+    )
