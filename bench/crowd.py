@@ -18,7 +18,8 @@ from bench import rig
 from duly.core.reasons import Refusal
 from duly.core.triggers import Once
 from duly.holder.heart import Beaten
-from duly.holder.holder import Holder, wish
+from duly.holder.holder import Holder
+from duly.holder.wish import wish
 from duly.ports import Assignment, How, Outcome
 from duly.runners.registry import Registry
 from duly.store import Store

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from bench import rig
 from duly.core.triggers import Daily
-from duly.holder.holder import Holder, wish
+from duly.holder.holder import Holder
+from duly.holder.wish import wish
 from duly.runners.registry import Registry
 
 FEW, MANY = 1_000, 100_000

@@ -16,7 +16,8 @@ from typing import Any
 
 from bench.rig import Marks, NoWork, fill, new_store, open_store
 from duly.core.triggers import Once
-from duly.holder.holder import Holder, wish
+from duly.holder.holder import Holder
+from duly.holder.wish import wish
 from duly.runners.registry import Registry
 
 FLOOR_BATCH = 100

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 
 from duly.ports import Assignment
-from duly.runners import keeping
+from duly.runners import folders
 from duly.runners.command import Command
 from duly.runners.nurseries import Nursery
 
@@ -74,7 +74,7 @@ def _keep(nursery: Nursery, folder: Path, number: int) -> None:
     )
     outcome = Command(nursery).perform(assignment, None)
     assert getattr(outcome, "word", None) == "succeeded", outcome
-    keeping.remove_traces(attempt)
+    folders.remove_traces(attempt)
 
 
 if __name__ == "__main__":
