@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 BENCH  := .venv-bench
 
-.PHONY: help demo test check bench lock clean
+.PHONY: help demo test check bench chaos lock clean
 .DEFAULT_GOAL := help
 
 help:            ## say what each target does
@@ -46,6 +46,9 @@ bench: $(BENCH)/.ready  ## the figures of bench/, as ratios within one run (a qu
 lock: $(READY)   ## resolve the dependencies anew
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --group dev --generate-hashes --no-header --no-annotate --output-file requirements.lock pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --group bench --generate-hashes --no-header --no-annotate --output-file requirements-bench.lock pyproject.toml
+
+chaos: $(READY)  ## real processes in a storm of calamities, for ten minutes or DULY_CHAOS_SECONDS
+	@DULY_CHAOS_SECONDS=$${DULY_CHAOS_SECONDS:-600} PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests/chaos -m slow
 
 clean:           ## remove what the targets made
 	rm -rf $(VENV) $(BENCH) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
