@@ -6,6 +6,7 @@ import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from chaos_checks import (
@@ -22,11 +23,15 @@ from chaos_scene import KEEPER, NURSERY, Arena, Served, state_of, wait_for
 from duly.clock import monotonic_s, now, pause, to_us
 from duly.runners import keeping, processes
 
-calamity = pytest.mark.skipif(
-    "DULY_CHAOS_SECONDS" not in os.environ, reason="takes long, and is asked for by DULY_CHAOS_SECONDS"
-)
+T = TypeVar("T", bound=Callable[..., None])
 WAITING_SHARE = 0.2  # of a core, while somebody else has the write lock
 HOLDINGS = "SELECT id, state, outcome, version, attempt, fence, holder, claim_token FROM runs WHERE id = ?"
+
+
+def calamity(test: T) -> T:
+    """Mark a test that takes long and is asked for by DULY_CHAOS_SECONDS, as the long storm is."""
+    asked = "DULY_CHAOS_SECONDS" in os.environ
+    return pytest.mark.slow(pytest.mark.skipif(not asked, reason="takes long: asked for by DULY_CHAOS_SECONDS")(test))
 
 
 def begin_long(arena: Arena, *flags: str, tenths: int = 3000) -> tuple[str, int]:
@@ -297,6 +302,7 @@ def drop_logs(disk: Path) -> None:
                 log.unlink()
 
 
+@calamity
 def test_a_cancel_asked_while_nobody_held_on_is_obeyed_by_who_takes_the_work_over(arena: Arena) -> None:
     first = arena.serve()
     run, pid = begin_long(arena)
