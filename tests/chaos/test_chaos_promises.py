@@ -31,7 +31,9 @@ HOLDINGS = "SELECT id, state, outcome, version, attempt, fence, holder, claim_to
 def calamity(test: T) -> T:
     """Mark a test that takes long and is asked for by DULY_CHAOS_SECONDS, as the long storm is."""
     asked = "DULY_CHAOS_SECONDS" in os.environ
-    return pytest.mark.slow(pytest.mark.skipif(not asked, reason="takes long: asked for by DULY_CHAOS_SECONDS")(test))
+    skipping: T = pytest.mark.skipif(not asked, reason="takes long: asked for by DULY_CHAOS_SECONDS")(test)
+    marked: T = pytest.mark.slow(skipping)
+    return marked
 
 
 def begin_long(arena: Arena, *flags: str, tenths: int = 3000) -> tuple[str, int]:
