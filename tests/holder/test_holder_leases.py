@@ -9,8 +9,11 @@ from test_holder_planning import settle_all
 from duly.clock import monotonic_s, pause
 from duly.core import lifecycle
 from duly.holder.holder import Holder
+from duly.holder.holdings import Holding
+from duly.holder.settling import Delivery
 from duly.operations import runs as asks
 from duly.operations.audit import verify
+from duly.ports import Outcome
 
 MINUTE = timedelta(minutes=1)
 LEASE = timedelta(seconds=100)
@@ -329,3 +332,33 @@ def test_a_holder_that_others_took_for_over_claims_nothing_more_and_says_so(stag
     holder.run()
     assert stage.read().runs == []
     stage.holders.remove(holder)
+
+
+def test_of_two_holdings_of_one_run_only_the_present_claims_changes_it(stage: Stage) -> None:
+    holder, run = held(stage)
+    [old] = holder.holdings.all()
+    with stage.store.write() as session:
+        session.line.raw.execute("UPDATE runs SET claim_token = 'taken back', version = version + 2")
+    [now] = stage.read().runs
+    new = Holding(
+        now, assignment=old.assignment, rules=old.rules, runner=old.runner, kept=False, trust_end_us=old.trust_end_us
+    )
+    outcome = Outcome(word="succeeded")
+    with stage.store.write() as session:
+        stale = Delivery(holding=old, verdict=Outcome(word="failed", reason="exit_status"))
+        settled_ = holder.writer.settler.step(session, [stale, Delivery(holding=new, verdict=outcome)])
+    became = {one.delivery.holding: one.run.outcome if one.run else None for one in settled_}
+    assert became == {old: None, new: "succeeded"}
+    assert sorted(stage.read().kinds(run)[2:]) == ["ended", "fence_lost"]
+    with stage.store.read() as session:
+        [task] = session.tasks.page()
+    assert (task.runs, task.failures_in_a_row) == (1, 0)
+    assert verify(stage.store) == []
+
+
+def test_a_holder_does_not_take_back_what_it_lost_while_its_own_work_on_it_is_not_over(stage: Stage) -> None:
+    holder, run = held(stage)
+    with stage.store.write() as session:
+        session.line.raw.execute("UPDATE runs SET holder = 'hld_dead', handed_to = ?", (holder.place,))
+    assert holder.sweeper.step() == []
+    assert stage.read().runs[0].holder == "hld_dead"

@@ -62,21 +62,21 @@ class Holder:
         self._told_away_s: dict[str, float] = {}
         self._newer: StoreNewer | None = None
         self._presence = Presence(store.address.run_folder, self.id)
-        self._place = place_of(store.address.run_folder, store.clock.boot_id())
+        self.place = place_of(store.address.run_folder, store.clock.boot_id())
         self._boot = store.clock.boot_id()
         self.holdings = Holdings()
         self._inbox = Inbox()
         self.carrier = Carrier(store.clock, wish.figures.beat_us, self._inbox.deliver)
         self._carriers = Carriers(self.carrier, wish.slots)
         self._recovery = Recovery(store.clock, self.carrier, self._inbox.deliver, store, self.id)
-        self.sweeper = Sweeper(store, self.id, self._place, wish.figures, self.holdings, registry)
+        self.sweeper = Sweeper(store, self.id, self.place, wish.figures, self.holdings, registry)
         self.dispatcher = Dispatcher(self.id, self._boot, wish.figures.lease_us, registry.kinds)
         self._planner = Planner(self.id)
         self.writer = Writer(
             store,
             planner=self._planner,
             dispatcher=self.dispatcher,
-            settler=Settler(self.id, self._place, wish.figures.handover_us),
+            settler=Settler(self.id, self.place, wish.figures.handover_us),
             holdings=self.holdings,
             carriers=self._carriers,
             inbox=self._inbox,
@@ -104,7 +104,7 @@ class Holder:
         own = processes.read(os.getpid())
         row = HolderRow(
             id=self.id,
-            place=self._place,
+            place=self.place,
             boot=self._boot,
             host=socket.gethostname(),
             pid=os.getpid(),

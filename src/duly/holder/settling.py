@@ -1,6 +1,6 @@
 """Settling: what a carrier or a look after a take-over delivers becomes a step, written if the run is still ours."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -65,28 +65,41 @@ class Settler:
         """Settle each run that is still ours as it stands now; for those that are not, the ledger is told so."""
         done: list[Settled] = []
         pending = [(delivery, delivery.holding.run) for delivery in deliveries]
-        for _ in range(AGAIN):
+        for _ in range(AGAIN + len(deliveries)):
             if not pending:
                 break
-            steps = {delivery.holding.run.id: self._step(session, delivery, run) for delivery, run in pending}
-            won = session.runs.move(list(steps.values()))
-            entries: list[Entry] = []
-            ends: list[tuple[str, str, int]] = []
-            left = []
-            for delivery, _run in pending:
-                step = steps[delivery.holding.run.id]
-                if step.after.id in won:
-                    entries += step.entries
-                    if step.after.state == "ended":
-                        ends.append((step.after.task, step.after.id, _counts_as(step.after)))
-                    done.append(Settled(delivery=delivery, run=step.after))
+            # One step a run: a second delivery of the same one looks at what the first has left.
+            steps: dict[str, tuple[Delivery, Step]] = {}
+            later: list[Delivery] = []
+            for delivery, run in pending:
+                if run.id in steps:
+                    later.append(delivery)
                 else:
-                    left.append(delivery)
-            session.ledger.add(entries)
-            session.tasks.count_end(ends)
-            pending = self._read_back(session, left, done)
+                    steps[run.id] = (delivery, self._step(session, delivery, run))
+            won = session.runs.move([step for _, step in steps.values()])
+            later += self._note(session, steps.values(), won, done)
+            pending = self._read_back(session, later, done)
         assert not pending, "nobody else writes inside this transaction"
         return done
+
+    def _note(
+        self, session: Session, steps: Iterable[tuple[Delivery, Step]], won: set[str], done: list[Settled]
+    ) -> list[Delivery]:
+        """Tell the ledger and the counters of the steps that were written; gives the deliveries of the others."""
+        entries: list[Entry] = []
+        ends: list[tuple[str, str, int]] = []
+        left = []
+        for delivery, step in steps:
+            if step.after.id not in won:
+                left.append(delivery)
+                continue
+            entries += step.entries
+            if step.after.state == "ended":
+                ends.append((step.after.task, step.after.id, _counts_as(step.after)))
+            done.append(Settled(delivery=delivery, run=step.after))
+        session.ledger.add(entries)
+        session.tasks.count_end(ends)
+        return left
 
     def _read_back(self, session: Session, lost: Sequence[Delivery], done: list[Settled]) -> list[tuple[Delivery, Run]]:
         """A write found no row: written before and the answer lost, moved but still ours, or taken away."""
@@ -94,7 +107,7 @@ class Settler:
         for delivery in lost:
             mine = delivery.holding.run
             run = session.runs.by_id(mine.id)
-            if run is not None and run.state == "held" and (run.holder, run.fence) == (self._holder, mine.fence):
+            if run is not None and self._is_ours(run, mine):
                 again.append((delivery, run))
             elif run is not None and _is_my_own_write(session, run, mine):
                 done.append(Settled(delivery=delivery, run=run))
@@ -102,6 +115,11 @@ class Settler:
                 session.ledger.add([self._fence_lost(mine, session.now)])
                 done.append(Settled(delivery=delivery, run=None))
         return again
+
+    def _is_ours(self, run: Run, mine: Run) -> bool:
+        """Held by this very claim: the fence stays when a run is taken over, even back again; the token does not."""
+        held = run.state == "held" and (run.holder, run.fence) == (self._holder, mine.fence)
+        return held and run.claim_token == mine.claim_token
 
     def _fence_lost(self, run: Run, now: datetime) -> Entry:
         return lifecycle.fence_lost(

@@ -74,7 +74,8 @@ class Sweeper:
             held = session.runs.held_by_others(self._holder, ROWS_A_STEP)
             life = {run.holder: self._life(run.holder) for run in held if run.holder is not None}
             why = {run.id: self._why(session, run, life.get(run.holder or "", "unknown")) for run in held}
-            chosen = [(run, why[run.id]) for run in held if why[run.id]]
+            # What we held before and lost is ours again only when nothing here works on it any more.
+            chosen = [(run, why[run.id]) for run in held if why[run.id] and not self._holdings.knows(run.id)]
         taken = self.take(chosen)
         self.alone = not self._forget_dead() and not held
         return taken

@@ -56,7 +56,7 @@ class Writer:
         self._run_folder = store.address.run_folder
         self._planner = planner
         self._dispatcher = dispatcher
-        self._settler = settler
+        self.settler = settler
         self._holdings = holdings
         self._carriers = carriers
         self._inbox = inbox
@@ -85,7 +85,7 @@ class Writer:
         try:
             for delivery in deliveries:
                 with self._store.write() as session:
-                    settled = self._settler.step(session, [delivery])
+                    settled = self.settler.step(session, [delivery])
                 left.remove(delivery)
                 self._let_go(settled)
         finally:
@@ -110,7 +110,7 @@ class Writer:
         holdings: list[Holding] = []
         try:
             with self._store.write() as session:
-                settled = self._settler.step(session, deliveries)
+                settled = self.settler.step(session, deliveries)
                 opened, ended = 0, 0
                 if self.accepting:
                     runs, planned = self._planner.open(session)
