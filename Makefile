@@ -18,8 +18,9 @@ $(READY): requirements.lock pyproject.toml
 	@echo "setting up, once (about half a minute) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	@UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	@UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes requirements.lock
 	@UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m compileall -q src
 	@touch $@
 
 demo: $(READY)   ## real commands at their times, for a minute

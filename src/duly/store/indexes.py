@@ -30,6 +30,7 @@ ALL = (
     _index("tasks_name", tasks.c.project_key, tasks.c.name_key, unique=True, where="removed_us IS NULL"),
     # A task that is paused, disabled, done, broken or removed has no next start: it is not in this index.
     _index("tasks_due", tasks.c.next_start_us, where="next_start_us IS NOT NULL"),
+    _index("tasks_trouble", tasks.c.id, where="trouble IS NOT NULL"),
     _index("pauses_target", pauses.c.scope, pauses.c.target, unique=True),
     _index("missed_task", missed.c.task, missed.c.due_us),
     _index("missed_open", missed.c.task, where="state = 'open'"),

@@ -22,6 +22,8 @@ from duly.store.projects import Projects
 from duly.store.runs import Runs
 from duly.store.tasks import Tasks
 
+ASK_ANYWAY_S = 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class Session:
@@ -52,6 +54,10 @@ class Store:
         self._environ = environ
         self._line = line
         self._file = _identity(address.path)
+        real = address.path.resolve()
+        self._log = str(real.with_name(real.name + "-wal"))
+        self._log_seen: tuple[int, int] | None = None
+        self._asked_s = -ASK_ANYWAY_S
 
     @classmethod
     def find(
@@ -175,7 +181,15 @@ class Store:
             engine.pause_after(machine.monotonic_s() - held_s)
 
     def changed(self) -> bool:
-        """Somebody else has committed to this file since this was last asked; costs microseconds."""
+        """Somebody else has committed to this file since this was last asked; costs microseconds.
+
+        The log is looked at first, which every commit touches; SQLite itself is asked only when that has changed, and
+        once a second in any case.
+        """
+        log, now_s = _touched(self._log), machine.monotonic_s()
+        if log == self._log_seen and now_s - self._asked_s < ASK_ANYWAY_S:
+            return False
+        self._log_seen, self._asked_s = log, now_s
         try:
             return self.company.look(self._line)
         except sqlite3.Error as error:
@@ -229,6 +243,14 @@ class Store:
             pauses=Pauses(line),
             projects=Projects(line),
         )
+
+
+def _touched(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - asked five times a second
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

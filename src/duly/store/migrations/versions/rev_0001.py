@@ -86,6 +86,14 @@ def _tasks() -> None:
         sqlite_where=sa.text("removed_us IS NULL"),
         postgresql_where=sa.text("removed_us IS NULL"),
     )
+    op.create_index(
+        "tasks_trouble",
+        "tasks",
+        ["id"],
+        unique=False,
+        sqlite_where=sa.text("trouble IS NOT NULL"),
+        postgresql_where=sa.text("trouble IS NOT NULL"),
+    )
 
 
 def _definitions() -> None:
