@@ -22,6 +22,7 @@ from duly.holder.presence import Presence, place_of
 from duly.holder.recovery import Recovery
 from duly.holder.settling import Settled, Settler
 from duly.holder.sweeper import Sweeper, TakenOver
+from duly.holder.watch import Watch
 from duly.holder.wish import Wish
 from duly.holder.writer import Writer
 from duly.runners import processes
@@ -31,6 +32,8 @@ from duly.store.rows import HolderRow
 
 LOOK_EVERY_S = 0.2
 """How often a waiting loop asks whether another process has changed the store; microseconds when not."""
+WATCHED_LOOK_EVERY_S = 1.0
+"""The same where the kernel tells of writes: then asking is only for what it may have missed."""
 SWEEP_EVERY_S = 1.0
 AWAY_AGAIN_S = 1.0
 TOLD_AGAIN_S = 60.0
@@ -65,7 +68,7 @@ class Holder:
         self.place = place_of(store.address.run_folder, store.clock.boot_id())
         self._boot = store.clock.boot_id()
         self.holdings = Holdings()
-        self._inbox = Inbox()
+        self._inbox = Inbox(Watch(store.log_path))
         self.carrier = Carrier(store.clock, wish.figures.beat_us, self._inbox.deliver)
         self._carriers = Carriers(self.carrier, wish.slots)
         self._recovery = Recovery(store.clock, self.carrier, self._inbox.deliver, store, self.id)
@@ -165,6 +168,7 @@ class Holder:
         """Give everything back to the system without a word to the store, as a killed process does."""
         self._presence.release()
         self._carriers.close()
+        self._inbox.close()
         self._heart_store.close()
         self.registry.close()
 
@@ -215,7 +219,8 @@ class Holder:
         )
 
     def _wait(self) -> None:
-        wait_s = LOOK_EVERY_S
+        told = self._inbox.watches and not self.store.restless()
+        wait_s = WATCHED_LOOK_EVERY_S if told else LOOK_EVERY_S
         if self.writer.accepting and self.writer.soonest is not None:
             ahead_s = (self.writer.soonest - self.store.clock.now()).total_seconds()
             wait_s = min(wait_s, max(0.0, ahead_s))
@@ -356,6 +361,7 @@ class Holder:
     def _leave(self) -> None:
         self._set_state("gone")
         self._presence.leave()
+        self._inbox.close()
         self._heart_store.close()
         self.registry.close()
 

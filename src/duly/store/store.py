@@ -57,7 +57,7 @@ class Store:
         real = address.path.resolve()
         self._log = str(real.with_name(real.name + "-wal"))
         self._log_seen: tuple[int, int] | None = None
-        self._asked_s = -ASK_ANYWAY_S
+        self._asked_s = self._restless_until_s = float("-inf")
 
     @classmethod
     def find(
@@ -180,16 +180,27 @@ class Store:
         if not first and self.company.present():
             engine.pause_after(machine.monotonic_s() - held_s)
 
+    @property
+    def log_path(self) -> str:
+        """The file that every commit to this store writes."""
+        return self._log
+
+    def restless(self) -> bool:
+        """The log was written a moment ago: a commit may be about to be seen, and is worth asking for."""
+        return machine.monotonic_s() <= self._restless_until_s
+
     def changed(self) -> bool:
         """Somebody else has committed to this file since this was last asked; costs microseconds.
 
-        The log is looked at first, which every commit touches; SQLite itself is asked only when that has changed, and
-        once a second in any case.
+        The log is looked at first, which every commit touches; SQLite itself is asked only for a second after that has
+        changed (a commit is seen only once its log is on disk), and once a second in any case.
         """
         log, now_s = _touched(self._log), machine.monotonic_s()
-        if log == self._log_seen and now_s - self._asked_s < ASK_ANYWAY_S:
+        if log != self._log_seen:
+            self._log_seen, self._restless_until_s = log, now_s + ASK_ANYWAY_S
+        if now_s > self._restless_until_s and now_s - self._asked_s < ASK_ANYWAY_S:
             return False
-        self._log_seen, self._asked_s = log, now_s
+        self._asked_s = now_s
         try:
             return self.company.look(self._line)
         except sqlite3.Error as error:
