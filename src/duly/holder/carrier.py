@@ -74,7 +74,7 @@ class Carriers:
                 threading.Thread(target=self._run, name=f"carrier-{self._threads}", daemon=True).start()
         self._work.put(holding)
 
-    def adopt(self, look: Callable[[], None]) -> None:
+    def adopt(self, look: Callable[[], object]) -> None:
         """Look at taken-over work in a thread of its own: adoption is no start and takes no slot."""
         threading.Thread(target=look, name="adopter", daemon=True).start()
 

@@ -22,6 +22,7 @@ from duly.holder.presence import Presence, place_of
 from duly.holder.recovery import Recovery
 from duly.holder.settling import Settled, Settler
 from duly.holder.sweeper import Sweeper, TakenOver
+from duly.holder.tidying import Tidier
 from duly.holder.watch import Watch
 from duly.holder.wish import Wish
 from duly.holder.writer import Writer
@@ -89,6 +90,8 @@ class Holder:
         )
         self._heart_store = store.another()
         self.heart = Heart(self._heart_store, self.id, self._boot, wish.figures, self.holdings)
+        self._tidier = Tidier(store)
+        self._deaths_tidied = -1  # once at the start too: the last to serve may have died alone
         self.unblocker = Unblocker(self._heart_store, self._boot, self._tell)
         self.sweeper.killed = self.unblocker.killed
         self.guard = Guard(store.clock, wish.figures, self.holdings)
@@ -238,6 +241,9 @@ class Holder:
                 taken += self.sweeper.step()
                 # What appears after this sweep is noticed as a change, once there was a look to compare with.
                 self._nobody_else = self._looked and self.sweeper.alone
+        if self.sweeper.deaths > self._deaths_tidied:
+            self._deaths_tidied = self.sweeper.deaths
+            self._carriers.adopt(self._tidier.step)
         for one in taken:
             self._tell("taken over", {"run": one.holding.run.id})
             self._carriers.adopt(lambda one=one: self.look_at(one))  # type: ignore[misc]

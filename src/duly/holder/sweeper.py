@@ -63,6 +63,8 @@ class Sweeper:
         self._figures = figures
         self._holdings = holdings
         self._registry = registry
+        self.deaths = 0
+        """Holders found dead so far, all of whose runs are somebody else's by now."""
         self.killed: set[str] = set()
         """Holders that this process killed because they blocked the store, for the ledger to tell."""
         self.alone = False
@@ -217,6 +219,7 @@ class Sweeper:
                     details=details,
                 )
                 session.ledger.add([entry])
+        self.deaths += len(dead)
         for id_ in dead:
             presence.forget(self._run_folder, id_)
         return True
