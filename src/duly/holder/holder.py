@@ -35,6 +35,7 @@ LOOK_EVERY_S = 0.2
 """How often a waiting loop asks whether another process has changed the store; microseconds when not."""
 WATCHED_LOOK_EVERY_S = 1.0
 """The same where the kernel tells of writes: then asking is only for what it may have missed."""
+ALONE_LOOK_EVERY_S = 2.0
 SWEEP_EVERY_S = 1.0
 AWAY_AGAIN_S = 1.0
 TOLD_AGAIN_S = 60.0
@@ -223,7 +224,7 @@ class Holder:
 
     def _wait(self) -> None:
         told = self._inbox.watches and not self.store.restless()
-        wait_s = WATCHED_LOOK_EVERY_S if told else LOOK_EVERY_S
+        wait_s = (ALONE_LOOK_EVERY_S if self._nobody_else else WATCHED_LOOK_EVERY_S) if told else LOOK_EVERY_S
         if self.writer.accepting and self.writer.soonest is not None:
             ahead_s = (self.writer.soonest - self.store.clock.now()).total_seconds()
             wait_s = min(wait_s, max(0.0, ahead_s))
