@@ -10,15 +10,14 @@ from datetime import datetime
 from pathlib import Path
 from statistics import median
 
-from duly import ids
 from duly.core.reasons import Refusal
 from duly.core.run import Entry
-from duly.core.task import Definition, Task
+from duly.core.task import Definition
 from duly.core.triggers import Trigger
+from duly.operations.tasks import first_version
 from duly.ports import Assignment, How, Outcome
 from duly.store import Session, Store
 from duly.store.address import Address
-from duly.store.plans import arm
 
 MARK = struct.Struct("d")
 ROOT = Path(__file__).parent.parent
@@ -159,26 +158,6 @@ def middle(values: Sequence[float]) -> float:
 
 
 def _add(session: Session, definition: Definition, now: datetime) -> None:
-    task = Task(
-        id=ids.new("tsk"),
-        definition=definition,
-        broken=None,
-        version=1,
-        definition_version=1,
-        planned_until=now,
-        next_due_at=None,
-        next_start_at=None,
-        done=False,
-        fence=0,
-        runs=0,
-        failures_in_a_row=0,
-        last_run=None,
-        source={"kind": "bench"},
-        created_at=now,
-        created_by="bench",
-        updated_at=now,
-        removed_at=None,
-    )
-    task = arm(task, now)
+    task = first_version(definition, now=now, by="bench", source={"kind": "bench"})
     session.tasks.insert(task)
     session.ledger.add([Entry(kind="defined", at=now, task=task.id, by="bench", details={"version": 1})])

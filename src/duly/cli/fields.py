@@ -5,7 +5,7 @@ from typing import cast
 
 import click
 
-from duly.core.fields import BY_PATH, FIELDS, RULES, Field
+from duly.core.fields import BY_PATH, FIELDS, Field
 from duly.core.reading import shown
 from duly.errors import Invalid
 
@@ -112,8 +112,3 @@ def _pairs(field: Field, words: Sequence[str]) -> dict[str, str]:
             raise Invalid(f"{shown(key)} is given twice", field=field.path, text=word, at=0)
         pairs[key] = value
     return pairs
-
-
-def rule_options() -> list[str]:
-    """Name the options of rules, for help and for tests."""
-    return [spelled(field.path) for field in RULES]

@@ -4,7 +4,6 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
-SHOWN_DAYS = 99
 
 
 def distance(span: timedelta) -> str:

@@ -1,7 +1,5 @@
 """`serve`, `init` and `demo`: processes that run what is due, and how a store begins."""
 
-from datetime import timedelta
-
 import click
 
 from duly.cli import out
@@ -11,7 +9,6 @@ from duly.cli.table import plain
 from duly.errors import Invalid
 
 SLOTS_MOST = 10_000
-BEAT_LEAST = timedelta(seconds=1)
 
 
 @command(

@@ -58,11 +58,6 @@ def tail(folder: Path, most: int = PIECE_BYTES) -> bytes:
     return out
 
 
-def marker(cut: int) -> bytes:
-    """Give the line that people are shown where so many bytes were cut."""
-    return f"\n[… {cut} bytes cut here …]\n".encode()
-
-
 def finished(folder: Path) -> bool:
     """Say whether nothing more will be written: the end is on record, or the traces of the work were taken away."""
     if (folder / "exit").exists() or (folder / "swept").exists():

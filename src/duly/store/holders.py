@@ -7,7 +7,6 @@ from typing import Any
 from sqlalchemy import Select, bindparam, insert, select, update
 
 from duly.clock import MICROSECOND, from_us, to_us
-from duly.core.run import Run
 from duly.store.engine import Line
 from duly.store.rows import HolderRow
 from duly.store.sql import Statement
@@ -125,8 +124,3 @@ def _of(row: Sequence[Any]) -> HolderRow:
         claims=h["claims"],
         claims_lost=h["claims_lost"],
     )
-
-
-def names_of(runs: Sequence[Run]) -> set[str]:
-    """The holders in whose name runs are held."""
-    return {run.holder for run in runs if run.holder is not None}
