@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from statistics import median
 
+from duly.clock import to_us
 from duly.core.reasons import Refusal
 from duly.core.run import Entry
 from duly.core.task import Definition
@@ -160,4 +161,5 @@ def middle(values: Sequence[float]) -> float:
 def _add(session: Session, definition: Definition, now: datetime) -> None:
     task = first_version(definition, now=now, by="bench", source={"kind": "bench"})
     session.tasks.insert(task)
+    session.versions.insert(task, era_from_us=to_us(task.planned_until))
     session.ledger.add([Entry(kind="defined", at=now, task=task.id, by="bench", details={"version": 1})])

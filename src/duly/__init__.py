@@ -1,3 +1,3 @@
 """Duly: one occurrence, one run."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

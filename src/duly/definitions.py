@@ -24,11 +24,12 @@ from pydantic import (
 )
 
 from duly import zones
-from duly.core import trigger_json, when
+from duly.core import spans, trigger_json, when
 from duly.core.definition_json import ACTION_KINDS, ACTION_NAMES, RULE_NAMES, TOP, definition_from_json
-from duly.core.fields import ACTION, FIELDS, LABEL_KEY_MOST, LABEL_VALUE_MOST, RULES, TRIGGERS_MOST
-from duly.core.fields import Field as Row
+from duly.core.field import Field as Row
+from duly.core.fields import ACTION, FIELDS, LABEL_KEY_MOST, LABEL_VALUE_MOST, TRIGGERS_MOST
 from duly.core.reading import read_field, refuse_unknown, shown
+from duly.core.rule_fields import RULES, WEIGHT_MOST, WORD_MOST
 from duly.core.task import Definition
 from duly.core.triggers import Trigger
 from duly.errors import Invalid
@@ -51,6 +52,7 @@ def read_definition(given: object, *, now: datetime, default_zone: str | None) -
         raise Invalid(f"{shown(given)} is not an object", field="definition")
     _check(given)
     zone, zone_warning = _zone(given.get("zone"), default_zone)
+    given = _with_instants(given, zone, now)
     # Triggers are read with the zone and the moment, which the stored form no longer needs.
     read = definition_from_json({**given, "zone": zone, "triggers": []})
     triggers, warnings = _triggers(given.get("triggers", ()), zone, now)
@@ -146,7 +148,15 @@ def _kind(field: Row, *, null: bool = False) -> Any:
     described = {**schema, "description": field.help}
     if field.kind == "triggers":
         return Annotated[Any, BeforeValidator(partial(_shape_of_triggers, field)), WithJsonSchema(described)]
+    if field.kind == "instant":
+        return Annotated[Any, BeforeValidator(partial(_text_of_instant, field)), WithJsonSchema(described)]
     return Annotated[Any, PlainValidator(partial(_read, field, null)), WithJsonSchema(described)]
+
+
+def _text_of_instant(field: Row, value: object) -> object:
+    if not isinstance(value, str):
+        raise Invalid(f"{shown(value)} is not an instant", field=field.path, hint=spans.HOW_TO_INSTANT)
+    return value
 
 
 def _read(field: Row, null: bool, value: object) -> object:
@@ -179,6 +189,28 @@ def _schema(field: Row) -> dict[str, Any]:
         "shell": {**texts, "minLength": 1},
         "path": {**texts, "pattern": "^/"},
         "env": {"type": "object", "maxProperties": field.most, "additionalProperties": texts},
+        "weights": {
+            "type": "object",
+            "maxProperties": field.most,
+            "additionalProperties": {"type": "integer", "minimum": 1, "maximum": WEIGHT_MOST},
+        },
+        "words": {"type": "array", "maxItems": field.most, "items": {**texts, "maxLength": WORD_MOST}},
+        "instant": {**texts, "format": "date-time"},
+        "gate": {
+            "anyOf": [
+                texts,
+                {
+                    "type": "object",
+                    "required": ["argv"],
+                    "additionalProperties": False,
+                    "properties": {
+                        "argv": {"type": "array", "minItems": 1, "items": texts},
+                        "timeout": {**texts, "pattern": SPAN_PATTERN},
+                        "on_error": {"enum": ["closed", "go"]},
+                    },
+                },
+            ]
+        },
     }
     return kinds[field.kind] | default
 
@@ -192,6 +224,17 @@ def _shape_of_triggers(field: Row, value: object) -> object:
         if not isinstance(item, str | Mapping):
             raise Invalid(f"{shown(item)} is neither a text nor an object", field=f"{field.path}[{at}]")
     return value
+
+
+def _with_instants(given: Mapping[str, object], zone: str, now: datetime) -> Mapping[str, object]:
+    """Turn instants among the rules, which people may write on the task's wall or as a distance, into exact ones."""
+    rules = dict(given.get("rules", {}))  # type: ignore[call-overload]
+    for row in RULES:
+        value = rules.get(row.name)
+        if row.kind == "instant" and isinstance(value, str):
+            at = spans.read_instant(value, now=now, zone=zones.zone(zone), bare="ahead", field=row.path)
+            rules[row.name] = spans.write_instant(at)
+    return {**given, "rules": rules} if rules else given
 
 
 def _zone(given: object, default: str | None) -> tuple[str, str | None]:

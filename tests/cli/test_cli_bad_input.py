@@ -44,7 +44,7 @@ BAD: dict[str, tuple[tuple[str, ...], int, str]] = {
     "span of nothing": (("add", "x", "--timeout", "0s", *WHEN, *WORK), 2, "duly: --timeout: "),
     "span too long": (("add", "x", "--grace", "11d11h1x", *WHEN, *WORK), 2, "duly: --grace: "),
     "choice": (("add", "x", "--overlap", "que", *WHEN, *WORK), 2, 'duly: --overlap: "que" is not one of skip, queue'),
-    "choice not built": (("add", "x", "--on-missed", "run_all", *WHEN, *WORK), 2, "duly: --on-missed: "),
+    "choice unknown": (("add", "x", "--on-missed", "run_some", *WHEN, *WORK), 2, "duly: --on-missed: "),
     "interrupt": (("add", "x", "--on-interrupt", "resume", *WHEN, *WORK), 2, "duly: --on-interrupt: "),
     "count": (("add", "x", "--queue", "0", *WHEN, *WORK), 2, "duly: --queue: 0 is not between 1 and 1000"),
     "count in words": (("add", "x", "--queue", "٣", *WHEN, *WORK), 2, "duly: --queue: "),
@@ -114,7 +114,7 @@ def test_a_process_of_its_own_ends_with_the_same_code(scene: Scene, name: str) -
     [
         (("list", "--nope"), "duly list --help"),
         (("list", "--jsn"), "--json"),
-        (("add", "x", "--tim", "5m", *WORK), "--timeout"),
+        (("add", "x", "--timeot", "5m", *WORK), "--timeout"),
         (("add", "x", *WHEN, "--nope", *WORK), "duly add --help"),
         (("add", "x", *WHEN, "--shell"), "duly add --help"),
     ],

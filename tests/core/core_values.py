@@ -40,6 +40,7 @@ def task_of(*triggers: Trigger, cursor: datetime = NINE, zone: str = "UTC", enab
         done=False,
         fence=0,
         runs=0,
+        scheduled_runs=0,
         failures_in_a_row=0,
         last_run=None,
         source={},

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duly.core.definition_json import definition_from_json, definition_to_json
-from duly.core.fields import ACTION, DESCRIPTION_MOST, FIELDS, NAME_MOST, QUEUE_MOST, RULES
+from duly.core.fields import ACTION, DESCRIPTION_MOST, FIELDS, NAME_MOST
 from duly.core.reading import read_name
+from duly.core.rule_fields import QUEUE_MOST, RULES
 from duly.core.task import Definition, Rules
 from duly.definitions import json_schema, read_definition
 from duly.errors import Invalid

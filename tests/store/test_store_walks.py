@@ -36,7 +36,7 @@ def test_whatever_several_holders_and_people_do_between_one_another_every_promis
             assert {task.definition.name for task in session.tasks.page()} == {"one", "two", "three"}
             for task in made:
                 assert session.tasks.by_id(task.id) is not None, "a removed one keeps its row and its story"
-                assert session.tasks.definition_text(task.id, 1) is not None
+                assert session.versions.read(task.id, 1) is not None
         assert s.store.quick_check() == "ok"
 
 

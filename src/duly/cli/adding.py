@@ -107,13 +107,13 @@ def _answer(task: "Task", warnings: tuple[str, ...], *, dry_run: bool) -> None:
     from itertools import islice
 
     from duly import zones
-    from duly.core.triggers import occurrences
+    from duly.core.schedule import dues
     from duly.operations import previewing, shapes
     from duly.operations.lookup import told
 
     definition = task.definition
     zone = zones.zone(definition.zone)
-    coming = list(islice(occurrences(definition.triggers, zone, task.planned_until), UPCOMING_SHOWN))
+    coming = list(islice(dues(definition, zone, task.planned_until), UPCOMING_SHOWN))
     if settings().as_json:
         shown = shapes.task(task, pauses=(), last_run=None, open_missed=0)
         shown |= {

@@ -1,11 +1,13 @@
 """The table of fields as options: made from the one table, read back into the JSON that the strict model reads."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import cast
 
 import click
 
-from duly.core.fields import BY_PATH, FIELDS, Field
+from duly.core.field import Field
+from duly.core.fields import BY_PATH, FIELDS
 from duly.core.reading import shown
 from duly.errors import Invalid
 
@@ -16,6 +18,7 @@ SPELLED: Mapping[str, str] = {
     "when": "WHEN",
     "labels": "--label",
     "enabled": "--disabled",
+    "rules.limits": "--limit",
     "action": "COMMAND",
     "action.argv": "COMMAND",
     "instant": "INSTANT",
@@ -26,6 +29,7 @@ SPELLED: Mapping[str, str] = {
     "target": "TASK",
 }
 SWITCHED_OFF: Mapping[str, str] = {"enabled": "add it switched off"}
+"""Switches that stand on by default, whose option switches them off."""
 
 
 def spelled(path: str) -> str:
@@ -47,10 +51,10 @@ def options() -> list[click.Parameter]:
 def _option(field: Field) -> click.Option:
     name = spelled(field.path)
     if field.kind == "switch":
-        return click.Option([name, field.name], is_flag=True, help=SWITCHED_OFF[field.name])
+        return click.Option([name, field.name], is_flag=True, help=SWITCHED_OFF.get(field.name, field.help))
     return click.Option(
         [name, field.name],
-        multiple=field.kind in {"pairs", "env", "triggers"},
+        multiple=field.kind in {"pairs", "env", "triggers", "weights", "words"},
         metavar=_metavar(field),
         help=_help(field),
     )
@@ -66,7 +70,7 @@ def _metavar(field: Field) -> str:
 
 def _help(field: Field) -> str:
     default = field.default_text
-    if default is None and field.default not in (None, "", {}):
+    if default is None and field.default is not False and field.default not in (None, "", {}, []):
         default = str(field.default)
     return f"{field.help}  [{default}]" if default else field.help
 
@@ -87,11 +91,15 @@ def gathered(values: Mapping[str, object]) -> dict[str, object]:
 
 def _json_of(field: Field, value: object) -> object:
     if field.kind == "switch":
-        return False
+        return field.name not in SWITCHED_OFF
     if field.kind in {"pairs", "env"}:
         return _pairs(field, cast(Sequence[str], value))
+    if field.kind == "weights":
+        return _weights(field, cast(Sequence[str], value))
     if field.kind == "count":
         return whole_number(cast(str, value), field.path)
+    if field.kind == "gate" and str(value).lstrip().startswith("{"):
+        return _gate(field, str(value))
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -100,6 +108,23 @@ def whole_number(text: str, field: str) -> int:
     if not (text.isascii() and text.removeprefix("-").isdigit()) or len(text) > 18:
         raise Invalid(f"{shown(text)} is not a whole number", field=field, text=text, at=0)
     return int(text)
+
+
+def _weights(field: Field, words: Sequence[str]) -> dict[str, int]:
+    weights: dict[str, int] = {}
+    for word in words:
+        key, mark, number = word.partition("=")
+        if key in weights:
+            raise Invalid(f"{shown(key)} is given twice", field=field.path, text=word, at=0)
+        weights[key] = whole_number(number, field.path) if mark else 1
+    return weights
+
+
+def _gate(field: Field, text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError as bad:
+        raise Invalid("it begins like JSON and is none", field=field.path, text=text, at=0) from bad
 
 
 def _pairs(field: Field, words: Sequence[str]) -> dict[str, str]:

@@ -59,7 +59,7 @@ def many(count: int, one: str, several: str | None = None) -> str:
 
 def rules_told(rules: Mapping[str, object], own: Collection[str]) -> list[str]:
     """Tell rules a line each, defaults marked as such; a default that does not matter is left out."""
-    from duly.core.fields import RULES
+    from duly.core.rule_fields import RULES
 
     by_name = {field.name: field for field in RULES}
     told = []

@@ -8,6 +8,9 @@ from duly.core.lateness import waited_too_long
 from duly.core.run import BY_TIME_OR_EVENT, Run
 from duly.core.task import Rules, Task
 
+BEYOND_PRIORITY = 1_000_000
+"""More than any priority: what a person asked for goes before all, what fills the past goes after."""
+
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
@@ -27,6 +30,13 @@ class Waits:
     """It may not start yet: for what."""
 
     what: str
+
+
+def rank_of(opened_by: str, rules: Rules) -> int:
+    """Give the rank of a run among those that wait, the lower first: by hand, then by priority, backfills last."""
+    if opened_by in {"manual", "offer"}:
+        return -BEYOND_PRIORITY
+    return BEYOND_PRIORITY - rules.priority if opened_by == "backfill" else -rules.priority
 
 
 def admit(

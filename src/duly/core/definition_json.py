@@ -5,13 +5,15 @@ that no longer reads comes back as Invalid with the field, for the store to keep
 """
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import cast
 
 from duly.core import spans, trigger_json
-from duly.core.fields import ACTION, BY_PATH, FIELDS, RULES, TRIGGERS_MOST, Field
+from duly.core.field import Field
+from duly.core.fields import ACTION, BY_PATH, FIELDS, TRIGGERS_MOST
 from duly.core.reading import read_field, refuse_unknown, shown
-from duly.core.task import Definition, Rules
+from duly.core.rule_fields import RULES
+from duly.core.task import Definition, Gate, Rules
 from duly.core.triggers import Trigger
 from duly.errors import Invalid
 
@@ -51,8 +53,21 @@ def own_rules_to_json(definition: Definition) -> dict[str, object]:
 
 
 def rule_to_json(value: object) -> object:
-    """Write one rule's value: spans are texts, all else stands for itself."""
-    return spans.write_span(value) if isinstance(value, timedelta) else value
+    """Write one rule's value as JSON has it: spans and instants are texts, all else stands for itself."""
+    match value:
+        case timedelta():
+            return spans.write_span(value)
+        case datetime():
+            return spans.write_instant(value)
+        case tuple():
+            return list(value)
+        case Gate():
+            timeout = spans.write_span(value.timeout)
+            return {"argv": list(value.argv), "timeout": timeout, "on_error": value.on_error}
+        case Mapping():
+            return dict(value)
+        case _:
+            return value
 
 
 def action_to_json(action: Mapping[str, object]) -> dict[str, object]:

@@ -6,11 +6,9 @@ write it, and its limits.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
 
-from duly.core import spans
-from duly.core.task import DEFAULT_MAX_AGE, DEFAULT_QUEUE
+from duly.core.field import Field
+from duly.core.rule_fields import RULES
 
 NAME_MOST = 80
 DESCRIPTION_MOST = 2_000
@@ -18,7 +16,6 @@ LABELS_MOST = 50
 LABEL_KEY_MOST = 63
 LABEL_VALUE_MOST = 200
 TRIGGERS_MOST = 20
-QUEUE_MOST = 1_000
 INPUT_MOST = 10 * 1024 * 1024
 NOTE_MOST = 500
 KEY_MOST = 200
@@ -27,86 +24,6 @@ ARGUMENT_MOST = 128 * 1024 - 1
 ARGUMENTS_MOST = 1024 * 1024
 CWD_MOST = 4_095
 ENV_MOST = 500
-
-Kind = Literal[
-    "name", "text", "pairs", "switch", "triggers", "zone", "choice", "span", "count", "argv", "shell", "path", "env"
-]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    """One field of a definition; `default` is in the form a person writes, None where it depends on the task."""
-
-    name: str
-    place: tuple[str, ...]
-    kind: Kind
-    help: str
-    default: object = None
-    default_text: str | None = None
-    """How help tells the default where `default` alone does not."""
-    allowed: tuple[str, ...] = ()
-    least: int = 0
-    most: int = 0
-    zero: bool = False
-    """Whether a span of nothing makes sense."""
-    metavar: str | None = None
-
-    @property
-    def path(self) -> str:
-        """The dotted place in the JSON, as errors name it."""
-        return ".".join(self.place)
-
-
-def _rule(name: str, kind: Kind, text: str, **more: object) -> Field:
-    return Field(name=name, place=("rules", name), kind=kind, help=text, **more)  # type: ignore[arg-type]
-
-
-RULES: tuple[Field, ...] = (
-    _rule(
-        "on_missed",
-        "choice",
-        "what becomes of an occurrence found later than its grace",
-        default="run",
-        allowed=("run", "skip"),
-    ),
-    _rule(
-        "max_age",
-        "span",
-        "how late an occurrence may still start",
-        default=spans.write_span(DEFAULT_MAX_AGE),
-        zero=True,
-    ),
-    _rule(
-        "grace",
-        "span",
-        "how late still counts as punctual",
-        default_text="60s, or half the distance to the next if that is less",
-        zero=True,
-    ),
-    _rule(
-        "overlap",
-        "choice",
-        "what becomes of an occurrence while the task is running",
-        default="skip",
-        allowed=("skip", "queue"),
-    ),
-    _rule(
-        "queue",
-        "count",
-        "how many runs may wait under --overlap queue",
-        default=DEFAULT_QUEUE,
-        least=1,
-        most=QUEUE_MOST,
-    ),
-    _rule(
-        "on_interrupt",
-        "choice",
-        "what becomes of a run whose holder died and whose work did too",
-        default="fail",
-        allowed=("fail", "retry"),
-    ),
-    _rule("timeout", "span", "how long one attempt may take", default_text="24h for a command"),
-)
 
 ACTION: tuple[Field, ...] = (
     Field(

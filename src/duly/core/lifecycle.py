@@ -10,7 +10,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
 
+from duly.core.admission import rank_of
 from duly.core.lateness import refused_after_interruption
+from duly.core.names import key_of
 from duly.core.occurrences import at_key
 from duly.core.planning import Opening
 from duly.core.reasons import ENDED
@@ -36,6 +38,8 @@ def opened(task: Task, opening: Opening, *, id_: str, now: datetime, holder: str
         opened_by=opening.opened_by,
         not_before=opening.due_at,
         definition_version=task.definition_version,
+        project=key_of(task.definition.project),
+        rank=rank_of(opening.opened_by, task.definition.rules),
     )
     details: dict[str, object] = {"late_by_s": _seconds(opening.late_by)}
     return run, _entry(run, "opened", now, reason=opening.opened_by, holder=holder, details=details)

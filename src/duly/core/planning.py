@@ -7,12 +7,11 @@ from typing import Literal
 from zoneinfo import ZoneInfo
 
 from duly.core.lateness import grace_for
+from duly.core.schedule import TICK, count_due, dues, last_due, last_due_before, next_due
 from duly.core.task import Definition, Task
-from duly.core.triggers import count, last_at_or_before, last_before, next_after, occurrences
 
 OPENINGS_MOST = 100
 """Punctual occurrences of one task that one plan opens; the cursor stops there and the next plan goes on."""
-TICK = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,23 +49,23 @@ def plan(task: Task, zone: ZoneInfo, now: datetime) -> Plan:
 
     The next due instant is not after `now` only where more punctual occurrences are left than one plan may open.
     """
-    triggers, cursor = task.definition.triggers, task.planned_until
-    newest = last_at_or_before(triggers, zone, now)
+    definition, cursor = task.definition, task.planned_until
+    newest = last_due(definition, zone, now)
     if newest is None or newest <= cursor:
-        following = next_after(triggers, zone, cursor)
+        following = next_due(definition, zone, cursor)
         return Plan(
             openings=(),
             stretch=None,
             planned_until=cursor,
             next_due_at=following,
-            done=bool(triggers) and following is None,
+            done=bool(definition.triggers) and following is None,
         )
-    punctual = _punctual(task.definition, zone, cursor, newest, now)
+    punctual = _punctual(definition, zone, cursor, newest, now)
     until = punctual[-1] if punctual else newest
     opened = tuple(Opening(due_at=due, opened_by="schedule", late_by=now - due) for due in punctual)
     late_until = punctual[0] - TICK if punctual else newest
-    caught_up, stretch = _late(task.definition, zone, cursor, late_until, now, covered=bool(punctual))
-    following = next_after(triggers, zone, until)
+    caught_up, stretch = _late(definition, zone, cursor, late_until, now, covered=bool(punctual))
+    following = next_due(definition, zone, until)
     assert following is None or following > until, "a trigger went backwards"
     return Plan(
         openings=caught_up + opened,
@@ -79,19 +78,19 @@ def plan(task: Task, zone: ZoneInfo, now: datetime) -> Plan:
 
 def first_due(definition: Definition, zone: ZoneInfo, cursor: datetime) -> datetime | None:
     """The first occurrence that a new, enabled or unpaused task owes: strictly after its cursor."""
-    return next_after(definition.triggers, zone, cursor) if definition.triggers else None
+    return next_due(definition, zone, cursor) if definition.triggers else None
 
 
 def owed(definition: Definition, zone: ZoneInfo, after: datetime, until: datetime) -> Stretch | None:
     """The occurrences in (after, until] as one stretch without a reason yet, or None if there are none."""
     if not definition.triggers or until <= after:
         return None
-    first = next_after(definition.triggers, zone, after)
+    first = next_due(definition, zone, after)
     if first is None or first > until:
         return None
-    last = last_at_or_before(definition.triggers, zone, until)
+    last = last_due(definition, zone, until)
     assert last is not None
-    number = count(definition.triggers, zone, after, until)
+    number = count_due(definition, zone, after, until)
     return Stretch(first=first, last=last, count=number, reason="")
 
 
@@ -100,10 +99,10 @@ def _punctual(
 ) -> list[datetime]:
     if definition.rules.grace is None:
         # Half the distance to the next: only the newest can be that near.
-        following = next_after(definition.triggers, zone, newest)
+        following = next_due(definition, zone, newest)
         return [newest] if now - newest <= grace_for(definition.rules, newest, following) else []
     since = max(cursor, _earlier(now, definition.rules.grace) - TICK)
-    ahead = islice(occurrences(definition.triggers, zone, since), OPENINGS_MOST)
+    ahead = islice(dues(definition, zone, since), OPENINGS_MOST)
     out = []
     for due in ahead:
         if due > now:
@@ -128,7 +127,7 @@ def _late(
     opening = Opening(due_at=missed.last, opened_by="catch_up", late_by=now - missed.last)
     if missed.count == 1:
         return (opening,), None
-    before = last_before(definition.triggers, zone, missed.last)
+    before = last_due_before(definition, zone, missed.last)
     assert before is not None
     rest = Stretch(first=missed.first, last=before, count=missed.count - 1, reason="coalesced")
     return (opening,), rest

@@ -5,10 +5,13 @@ Each gives what the house works with, or raises Invalid with the field, the valu
 
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from duly.core import spans
-from duly.core.fields import ARGUMENT_MOST, LABEL_KEY_MOST, LABEL_VALUE_MOST, NAME_MOST, Field, Kind
+from duly.core.field import Field, Kind
+from duly.core.fields import ARGUMENT_MOST, LABEL_KEY_MOST, LABEL_VALUE_MOST, NAME_MOST
+from duly.core.rule_fields import WEIGHT_MOST, WORD_MOST
+from duly.core.task import DEFAULT_GATE_TIMEOUT, Gate
 from duly.errors import Invalid
 
 UNSEEN = frozenset("\u200b\u2060\ufeff\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -240,6 +243,73 @@ def _read_path(field: Field, value: object) -> str:
     return path
 
 
+def _read_weights(field: Field, value: object) -> Mapping[str, int]:
+    if not isinstance(value, Mapping):
+        raise Invalid(f'{shown(value)} is not an object such as {{"KEY": 1}}', field=field.path)
+    if len(value) > field.most:
+        raise Invalid(f"it has {len(value)} entries, and {field.most} are allowed", field=field.path)
+    read = {}
+    for key, weight in value.items():
+        word = read_word(key, field.path)
+        if isinstance(weight, bool) or not isinstance(weight, int):
+            raise Invalid(f"{shown(weight)} is not a whole number", field=f"{field.path}.{word}")
+        if not 1 <= weight <= WEIGHT_MOST:
+            raise Invalid(f"{weight} is not between 1 and {WEIGHT_MOST}", field=f"{field.path}.{word}")
+        if word in read:
+            raise Invalid(f"{shown(word)} is given twice", field=field.path)
+        read[word] = weight
+    return dict(sorted(read.items()))
+
+
+def _read_words(field: Field, value: object) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, list | tuple):
+        raise Invalid(f"{shown(value)} is not a list of texts", field=field.path)
+    words = tuple(sorted({read_word(word, f"{field.path}[{at}]") for at, word in enumerate(value)}))
+    if len(words) > field.most:
+        raise Invalid(f"it has {len(words)} entries, and {field.most} are allowed", field=field.path)
+    return words
+
+
+def read_word(value: object, field: str) -> str:
+    """Read a limit's key or a label: NFC, 1 to 80 characters, no blank, comma, equals sign or control among them."""
+    text = unicodedata.normalize("NFC", _text(value, field, WORD_MOST))
+    for at, char in enumerate(text):
+        if char in ",=" or char.isspace() or unicodedata.category(char) in {"Cc", "Cs"} or char in UNSEEN:
+            raise Invalid(f"{shown(text)} has a blank, comma, = or control", field=field, text=text, at=at)
+    if not text or text[0] in "-@":
+        raise Invalid(f"{shown(text)} is no word: one character at least, and no - or @ in front", field=field)
+    return text
+
+
+def _read_instant(field: Field, value: object) -> datetime:
+    text = _text(value, field.path)
+    found = spans.exact_instant(text, field=field.path)
+    if found is None:
+        raise Invalid(f"{shown(text)} is not an instant", field=field.path, text=text, at=0, hint=spans.HOW_TO_INSTANT)
+    return found
+
+
+def _read_gate(field: Field, value: object) -> Gate:
+    if isinstance(value, str):
+        line = _text(value, field.path)
+        if not line.strip():
+            raise Invalid("the line to ask is empty", field=field.path)
+        return Gate(argv=("sh", "-c", line))
+    if not isinstance(value, Mapping):
+        raise Invalid(f'{shown(value)} is not an object such as {{"argv": ["test", "-f", "ready"]}}', field=field.path)
+    refuse_unknown(value, ("argv", "timeout", "on_error"), field.path)
+    argv = Field(name="argv", place=(*field.place, "argv"), kind="argv", help="", most=ARGUMENT_MOST)
+    timeout = Field(name="timeout", place=(*field.place, "timeout"), kind="span", help="")
+    on_error = value.get("on_error", "closed")
+    if on_error not in ("closed", "go"):
+        raise Invalid(f"{shown(on_error)} is not one of closed, go", field=f"{field.path}.on_error")
+    return Gate(
+        argv=_read_argv(argv, value.get("argv", ())),
+        timeout=_read_span(timeout, value["timeout"]) if "timeout" in value else DEFAULT_GATE_TIMEOUT,
+        on_error=on_error,
+    )
+
+
 def _read_elsewhere(field: Field, value: object) -> object:
     raise AssertionError(f"{field.path} is read with its zone and moment, not alone: {value!r}")
 
@@ -258,4 +328,8 @@ _READERS: Mapping[Kind, Callable[[Field, object], object]] = {
     "shell": _read_shell,
     "path": _read_path,
     "env": _read_env,
+    "weights": _read_weights,
+    "words": _read_words,
+    "instant": _read_instant,
+    "gate": _read_gate,
 }

@@ -9,6 +9,7 @@ State = Literal["waiting", "held", "parked", "ended"]
 """A run's place in its life cycle; the public word for held is `running`."""
 OpenedBy = Literal["schedule", "catch_up", "event", "manual", "offer", "backfill"]
 RunOutcome = Literal["succeeded", "failed", "timed_out", "cancelled", "abandoned", "skipped"]
+MissedState = Literal["open", "accepted", "declined", "expired", "closed"]
 
 BY_TIME_OR_EVENT: frozenset[str] = frozenset({"schedule", "catch_up", "event"})
 NEVER_LATE: frozenset[str] = frozenset({"manual", "offer", "backfill"})
@@ -42,15 +43,33 @@ class Run:
     input: str | None = None
     anyway: bool = False
     queued: bool = False
+    project: str = ""
+    """The key of its task's project, whose turn it takes among others."""
+    rank: int = 0
+    """Among waiting runs the lower starts first."""
+    overlap: str | None = None
+    """Its own rule for taken seats, where it is not its task's."""
+    taken: Mapping[str, int] = field(default_factory=dict)
+    """The limits it counts against while it is live, with its weight in each."""
+    event: str | None = None
+    args: tuple[str, ...] = ()
+    """Further arguments of the command, for this run only."""
     retry_of: str | None = None
     started_at: datetime | None = None
     stopping_since: datetime | None = None
     ended_at: datetime | None = None
     cancel_asked_at: datetime | None = None
     cancel_asked_by: str | None = None
+    cancel_why: str = "cancelled_by_hand"
+    """The reason of the end that was asked for: `cancelled_by_hand` or `overlap`."""
+    cancel_how: Literal["term", "kill"] = "term"
     worked_for: timedelta = timedelta(0)
     """The sum of the spans of the attempts that have ended."""
     interruptions: int = 0
+    retries: int = 0
+    """How often it was tried again after a failure."""
+    tried: RunOutcome | None = None
+    """The outcome of its last attempt, while it waits to be tried again."""
     exit_code: int | None = None
     signal: int | None = None
     error: str | None = None
@@ -71,7 +90,13 @@ class Missed:
     reason: str
     noticed_at: datetime
     holder: str | None
-    state: Literal["open", "accepted", "declined", "expired", "closed"] = "closed"
+    state: MissedState = "closed"
+    expires_at: datetime | None = None
+    decided_by: str | None = None
+    decided_at: datetime | None = None
+    note: str | None = None
+    run: str | None = None
+    """The run it became when it was accepted, or the run that was too late to go on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

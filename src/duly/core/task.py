@@ -6,27 +6,62 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from duly.core.triggers import Trigger
+from duly.core.wallclock import Fold, Gap
 
-OnMissed = Literal["run", "skip"]
-Overlap = Literal["skip", "queue"]
+OnMissed = Literal["run", "run_all", "skip", "offer"]
+Overlap = Literal["skip", "queue", "cancel_running", "kill_running"]
 OnInterrupt = Literal["fail", "retry"]
 
 DEFAULT_MAX_AGE = timedelta(hours=6)
+DEFAULT_AT_MOST = 10
+DEFAULT_OFFER_FOR = timedelta(days=7)
 DEFAULT_QUEUE = 5
-DEFAULT_TIMEOUT: Mapping[str, timedelta] = {"command": timedelta(hours=24)}
+DEFAULT_RETRY_AFTER = timedelta(seconds=30)
+DEFAULT_RETRY_UP_TO = timedelta(hours=1)
+DEFAULT_GATE_TIMEOUT = timedelta(seconds=60)
+DEFAULT_TIMEOUT: Mapping[str, timedelta] = {"command": timedelta(hours=24), "call": timedelta(hours=24)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """What is asked before each start: a program whose exit status says go or not now."""
+
+    argv: tuple[str, ...]
+    timeout: timedelta = DEFAULT_GATE_TIMEOUT
+    on_error: Literal["closed", "go"] = "closed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """How a task is judged when things are not normal; None is the default that depends on the task."""
+    """How a task is judged when things are not normal; None is the default that depends on the task, or no rule."""
 
     on_missed: OnMissed = "run"
+    at_most: int = DEFAULT_AT_MOST
     max_age: timedelta = DEFAULT_MAX_AGE
     grace: timedelta | None = None
+    offer_for: timedelta = DEFAULT_OFFER_FOR
     overlap: Overlap = "skip"
+    seats: int = 1
     queue: int = DEFAULT_QUEUE
-    on_interrupt: OnInterrupt = "fail"
+    limits: Mapping[str, int] = field(default_factory=dict)
+    priority: int = 0
+    needs: tuple[str, ...] = ()
     timeout: timedelta | None = None
+    idle_timeout: timedelta | None = None
+    leftovers: Literal["end", "leave"] = "end"
+    retries: int = 0
+    retry_after: timedelta = DEFAULT_RETRY_AFTER
+    retry_up_to: timedelta = DEFAULT_RETRY_UP_TO
+    on_interrupt: OnInterrupt = "fail"
+    gate: Gate | None = None
+    pause_after: int | None = None
+    spread: timedelta = timedelta(0)
+    gap: Gap = "run"
+    fold: Fold = "first"
+    start: datetime | None = None
+    until: datetime | None = None
+    times: int | None = None
+    remove_when_done: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +106,8 @@ class Task:
     done: bool
     fence: int
     runs: int
+    scheduled_runs: int
+    """Runs that time has opened; what `times` counts."""
     failures_in_a_row: int
     last_run: str | None
     source: Mapping[str, object]
@@ -78,6 +115,12 @@ class Task:
     created_by: str
     updated_at: datetime
     removed_at: datetime | None
+    planned_wall: str | None = None
+    """The cursor on the wall of the task's zone, by the zone data of the moment it was written."""
+    zone_data: str | None = None
+    """The version of the zone data by which the next instants were computed."""
+    pruned_until: datetime | None = None
+    """The watermark of pruning: of what lies before it, rows may be gone."""
 
 
 def timeout_of(definition: Definition) -> timedelta:

@@ -14,7 +14,7 @@ from duly.core.run import BY_TIME_OR_EVENT, Entry, Run, Step
 from duly.core.task import Broken, Definition, Task
 from duly.store import Session
 from duly.store.pauses import holding
-from duly.store.rows import Pause, parsed
+from duly.store.rows import Pause
 from duly.store.runs import Claim
 from duly.store.switches import move
 
@@ -193,6 +193,5 @@ class _View:
         version = version_for(run, task)
         if version == task.definition_version:
             return None if task.broken else task.definition
-        text = self.session.tasks.definition_text(task.id, version)
-        read = None if text is None else parsed(text)
+        read = self.session.versions.read(task.id, version)
         return None if isinstance(read, Broken) else read

@@ -8,7 +8,7 @@ from duly import zones
 from duly.core import lifecycle
 from duly.core.lifecycle import Interruption
 from duly.core.run import Entry, Run, Step
-from duly.core.triggers import next_after
+from duly.core.schedule import next_due
 from duly.holder.holdings import Holding
 from duly.ports import Detached, Outcome
 from duly.store import Session
@@ -194,7 +194,7 @@ def _following(session: Session, run: Run) -> datetime | None:
     task = session.tasks.by_id(run.task)
     if task is None or not task.definition.triggers or task.broken is not None:
         return None
-    return next_after(task.definition.triggers, zones.zone(task.definition.zone), run.due_at)
+    return next_due(task.definition, zones.zone(task.definition.zone), run.due_at)
 
 
 def _counts_as(run: Run) -> int:

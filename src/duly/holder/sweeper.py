@@ -20,7 +20,7 @@ from duly.holder.figures import Figures
 from duly.holder.holdings import Holding, Holdings
 from duly.runners.registry import Registry
 from duly.store import Session, Store
-from duly.store.rows import HolderRow, parsed
+from duly.store.rows import HolderRow
 
 ROWS_A_STEP = 200
 """Held runs of others that one step looks at."""
@@ -167,8 +167,7 @@ class Sweeper:
         return run.handed_to != self._place and self._life(run.holder or "") == "unknown"
 
     def _definition(self, session: Session, run: Run) -> Definition | None:
-        text = session.tasks.definition_text(run.task, run.definition_version)
-        read = None if text is None else parsed(text)
+        read = session.versions.read(run.task, run.definition_version)
         return None if isinstance(read, Broken) else read
 
     def _may_take(self, definition: Definition, why: str) -> bool:

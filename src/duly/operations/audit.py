@@ -2,22 +2,21 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from duly import zones
 from duly.clock import from_us
 from duly.core.ledger import Folded, fold
 from duly.core.run import Entry, Run
+from duly.core.schedule import TICK, count_due, is_due, next_due
 from duly.core.task import Broken, Definition, Task
-from duly.core.triggers import count, is_due_at, next_after
 from duly.errors import DulyError
 from duly.store import Session, Store
 from duly.store.rows import parsed
 
 PAGE = 5_000
 FINDINGS_MOST = 1_000
-TICK = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +137,7 @@ def _told_right(run: Run, entries: Sequence[Entry]) -> Iterator[Finding]:
 
 def _fates(session: Session, task: Task, entries: Sequence[Entry]) -> Iterator[Finding]:
     """P6: from its first day to its cursor, every occurrence of the task has exactly one fate."""
-    versions = session.tasks.versions(task.id)
+    versions = session.versions.all(task.id)
     if not versions:
         yield Finding(promise="P6", task=task.id, run=None, text="no version of its definition is there")
         return
@@ -164,23 +163,22 @@ def _fates(session: Session, task: Task, entries: Sequence[Entry]) -> Iterator[F
 def _gaps(
     definition: Definition, zone: ZoneInfo, since: datetime, until: datetime, fates: Sequence[Fate]
 ) -> Iterator[str]:
-    triggers = definition.triggers
     cursor = since
     for fate in fates:
-        expected = next_after(triggers, zone, cursor) if triggers else None
+        expected = next_due(definition, zone, cursor)
         if fate.first <= cursor:
             yield f"{fate.told} overlaps another fate"
             cursor = max(cursor, fate.last)
             continue
         if expected is None or expected < fate.first:
             yield f"no fate for {_shown(expected)}, before {fate.told}"
-        elif expected > fate.first or not is_due_at(triggers, zone, fate.last):
+        elif expected > fate.first or not is_due(definition, zone, fate.last):
             yield f"{fate.told} is no occurrence of the task"
-        number = count(triggers, zone, fate.first - TICK, fate.last)
+        number = count_due(definition, zone, fate.first - TICK, fate.last)
         if number != fate.count:
             yield f"{fate.told} counts {fate.count} and should count {number}"
         cursor = fate.last
-    following = next_after(triggers, zone, cursor) if triggers else None
+    following = next_due(definition, zone, cursor)
     if following is not None and following <= until:
         yield f"no fate for {_shown(following)}, which is not after the cursor"
 

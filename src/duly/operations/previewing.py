@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from duly import zones
 from duly.core import trigger_json, when, words
 from duly.core.readings import at_or_after
+from duly.core.schedule import dues
 from duly.core.task import Task
 from duly.core.triggers import Every, Once, Trigger, Triggers, is_due_at, is_interval_like, occurrences, wall_clock
 from duly.core.wallclock import law, whole_seconds
@@ -96,7 +97,7 @@ def upcoming(task: Task, now: datetime) -> Iterator[datetime]:
     if task.next_due_at <= now:
         yield task.next_due_at
     definition = task.definition
-    yield from occurrences(definition.triggers, zones.zone(definition.zone), max(now, task.planned_until))
+    yield from dues(definition, zones.zone(definition.zone), max(now, task.planned_until))
 
 
 def next_of(tasks: Sequence[Task], *, now: datetime, most: int) -> list[dict[str, object]]:

@@ -2,6 +2,7 @@
 
 from duly import ids
 from duly.core import lifecycle
+from duly.core.admission import rank_of
 from duly.core.names import key_of
 from duly.core.occurrences import manual_key
 from duly.core.run import Run
@@ -63,6 +64,8 @@ def run_now(
             input=input_,
             anyway=anyway,
             queued=queue,
+            project=key_of(task.definition.project),
+            rank=rank_of("manual", task.definition.rules),
         )
         session.runs.insert([run])
         session.ledger.add([lifecycle.opened_by_hand(run)])

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from duly.core.definition_json import action_to_json, rule_to_json
-from duly.core.fields import RULES
+from duly.core.rule_fields import RULES
 from duly.core.run import Attempt, Missed, Run
 from duly.core.spans import write_instant
 from duly.core.task import Broken, Task, timeout_of
@@ -59,7 +59,12 @@ def task(
         "next_due_at": instant(task.next_due_at),
         "next_start_at": instant(task.next_start_at),
         "last_run": None if last_run is None else last(last_run),
-        "counts": {"runs": task.runs, "failures_in_a_row": task.failures_in_a_row, "open_missed": open_missed},
+        "counts": {
+            "runs": task.runs,
+            "scheduled_runs": task.scheduled_runs,
+            "failures_in_a_row": task.failures_in_a_row,
+            "open_missed": open_missed,
+        },
     }
 
 
@@ -196,10 +201,11 @@ def missed(one: Missed) -> dict[str, object]:
         "noticed_at": instant(one.noticed_at),
         "holder": one.holder,
         "state": one.state,
-        "decided_by": None,
-        "decided_at": None,
-        "note": None,
-        "run": None,
+        "expires_at": instant(one.expires_at),
+        "decided_by": one.decided_by,
+        "decided_at": instant(one.decided_at),
+        "note": one.note,
+        "run": one.run,
     }
 
 

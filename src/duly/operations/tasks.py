@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from duly import ids
+from duly.clock import to_us
 from duly.core.names import key_of
 from duly.core.planning import first_due
 from duly.core.reading import shown
@@ -49,6 +50,7 @@ def add(store: Store, definition: Definition, *, by: str, source: Mapping[str, o
         if not dry_run:
             session.projects.ensure(key_of(definition.project), definition.project, session.now)
             session.tasks.insert(task)
+            session.versions.insert(task, era_from_us=to_us(task.planned_until))
             session.ledger.add([_told(session, "defined", task, by, {"version": 1})])
     return task
 
@@ -70,6 +72,7 @@ def first_version(definition: Definition, *, now: datetime, by: str, source: Map
         done=False,
         fence=0,
         runs=0,
+        scheduled_runs=0,
         failures_in_a_row=0,
         last_run=None,
         source=source,

@@ -10,7 +10,22 @@ from typing import Any
 
 from sqlalchemy import Column, Index, text
 
-from duly.store.tables import ledger, missed, pauses, runs, tasks
+from duly.store.tables import (
+    events,
+    holder_labels,
+    ledger,
+    limit_starts,
+    limits,
+    missed,
+    pauses,
+    runs,
+    skips,
+    task_limits,
+    task_needs,
+    task_sources,
+    tasks,
+    throttles,
+)
 
 
 def _index(name: str, *columns: Column[Any], unique: bool = False, where: str | None = None) -> Index:
@@ -22,8 +37,8 @@ ALL = (
     _index("runs_occurrence", runs.c.task, runs.c.occurrence, unique=True),
     _index("runs_seat", runs.c.task, runs.c.seat, unique=True, where="state IN ('held', 'parked')"),
     _index("runs_held", runs.c.holder, where="state = 'held'"),
-    _index("runs_waiting", runs.c.due_us, runs.c.id, where="state = 'waiting'"),
-    _index("runs_waiting_hand", runs.c.due_us, runs.c.id, where="state = 'waiting' AND opened_by = 'manual'"),
+    # Projects in turn; in each the rank first, then what was due first.
+    _index("runs_waiting", runs.c.project, runs.c.rank, runs.c.due_us, runs.c.id, where="state = 'waiting'"),
     _index("runs_not_before", runs.c.not_before_us, where="state = 'waiting'"),
     _index("runs_waiting_task", runs.c.task, runs.c.due_us, where="state = 'waiting'"),
     _index("runs_task", runs.c.task, runs.c.id),
@@ -34,6 +49,19 @@ ALL = (
     _index("pauses_target", pauses.c.scope, pauses.c.target, unique=True),
     _index("missed_task", missed.c.task, missed.c.due_us),
     _index("missed_open", missed.c.task, where="state = 'open'"),
+    _index("missed_expires", missed.c.expires_us, where="state = 'open'"),
+    _index("missed_run", missed.c.run, where="run IS NOT NULL"),
     _index("ledger_task", ledger.c.task, ledger.c.seq),
     _index("ledger_run", ledger.c.run, ledger.c.seq),
+    _index("ledger_at", ledger.c.at_us),
+    _index("limits_free", limits.c.free_us, where="free_us IS NOT NULL"),
+    _index("task_limits_key", task_limits.c.key),
+    _index("limit_starts_key", limit_starts.c.key, limit_starts.c.at_us),
+    _index("task_needs_label", task_needs.c.label),
+    _index("holder_labels_label", holder_labels.c.label),
+    _index("skips_task", skips.c.task, skips.c.first_us),
+    _index("events_key", events.c.source, events.c.key, unique=True, where="key IS NOT NULL"),
+    _index("events_at", events.c.at_us),
+    _index("task_sources_source", task_sources.c.source),
+    _index("throttles_until", throttles.c.until_us),
 )

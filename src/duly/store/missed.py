@@ -4,10 +4,9 @@ from collections.abc import Iterable
 
 from sqlalchemy import bindparam, func, or_, select
 
-from duly.clock import to_us
 from duly.core.run import Missed
 from duly.store.engine import Line
-from duly.store.rows import MISSED_COLUMNS, missed_of
+from duly.store.rows import MISSED_COLUMNS, missed_cells, missed_of
 from duly.store.sql import Statement, insert_batch
 from duly.store.tables import missed
 
@@ -33,7 +32,7 @@ class MissedOnes:
 
     def insert(self, found: Iterable[Missed]) -> None:
         """Add missed occurrences and stretches of them."""
-        self._line.many(INSERT, [_cells(one) for one in found])
+        self._line.many(INSERT, [missed_cells(one) for one in found])
 
     def listed(self, *, task: str | None = None, most: int = 50) -> list[Missed]:
         """Missed ones, the newest first."""
@@ -42,22 +41,3 @@ class MissedOnes:
     def open_counts(self) -> dict[str, int]:
         """How many occurrences wait for a person's decision, by task."""
         return {row[0]: int(row[1]) for row in self._line.rows(OPEN)}
-
-
-def _cells(one: Missed) -> tuple[object, ...]:
-    return (
-        one.id,
-        one.task,
-        one.occurrence,
-        to_us(one.due_at),
-        to_us(one.until_at),
-        one.count,
-        one.reason,
-        to_us(one.noticed_at),
-        one.holder,
-        one.state,
-        None,
-        None,
-        None,
-        None,
-    )

@@ -123,6 +123,16 @@ def run_of(row: Sequence[Any]) -> Run:
         error=r["error"],
         log_bytes=r["log_bytes"],
         log_cut=r["log_cut"],
+        project=r["project"],
+        rank=r["rank"],
+        overlap=r["overlap"],
+        taken=json.loads(r["taken"]) if r["taken"] else {},
+        retries=r["retries"],
+        tried=r["tried"],
+        cancel_why=r["cancel_why"] or "cancelled_by_hand",
+        cancel_how=r["cancel_how"] or "term",
+        event=r["event"],
+        args=tuple(json.loads(r["args"])) if r["args"] else (),
     )
 
 
@@ -166,6 +176,16 @@ def run_cells(run: Run) -> dict[str, Any]:
         "error": run.error,
         "log_bytes": run.log_bytes,
         "log_cut": run.log_cut,
+        "project": run.project,
+        "rank": run.rank,
+        "overlap": run.overlap,
+        "taken": dump(run.taken) if run.taken else None,
+        "retries": run.retries,
+        "tried": run.tried,
+        "cancel_why": None if run.cancel_why == "cancelled_by_hand" else run.cancel_why,
+        "cancel_how": None if run.cancel_how == "term" else run.cancel_how,
+        "event": run.event,
+        "args": json.dumps(run.args, ensure_ascii=False) if run.args else None,
     }
 
 
@@ -189,6 +209,7 @@ def task_of(row: Sequence[Any]) -> Task:
         done=bool(t["done"]),
         fence=t["fence"],
         runs=t["runs"],
+        scheduled_runs=t["scheduled_runs"],
         failures_in_a_row=t["failures_in_a_row"],
         last_run=t["last_run"],
         source=_mapping(t["source"]),
@@ -196,6 +217,9 @@ def task_of(row: Sequence[Any]) -> Task:
         created_by=t["created_by"],
         updated_at=from_us(t["updated_us"]),
         removed_at=at(t["removed_us"]),
+        planned_wall=t["planned_wall"],
+        zone_data=t["zone_data"],
+        pruned_until=at(t["pruned_until_us"]),
     )
 
 
@@ -280,4 +304,30 @@ def missed_of(row: Sequence[Any]) -> Missed:
         noticed_at=from_us(m["noticed_us"]),
         holder=m["holder"],
         state=m["state"],
+        expires_at=at(m["expires_us"]),
+        decided_by=m["decided_by"],
+        decided_at=at(m["decided_us"]),
+        note=m["note"],
+        run=m["run"],
+    )
+
+
+def missed_cells(one: Missed) -> tuple[Any, ...]:
+    """A missed occurrence as cells in the order of MISSED_COLUMNS."""
+    return (
+        one.id,
+        one.task,
+        one.occurrence,
+        to_us(one.due_at),
+        to_us(one.until_at),
+        one.count,
+        one.reason,
+        to_us(one.noticed_at),
+        one.holder,
+        one.state,
+        one.decided_by,
+        us(one.decided_at),
+        one.note,
+        one.run,
+        us(one.expires_at),
     )

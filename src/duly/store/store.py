@@ -21,6 +21,7 @@ from duly.store.pauses import Pauses
 from duly.store.projects import Projects
 from duly.store.runs import Runs
 from duly.store.tasks import Tasks
+from duly.store.versions import Versions
 
 ASK_ANYWAY_S = 1.0
 
@@ -33,6 +34,7 @@ class Session:
     lease_us: int
     line: Line
     tasks: Tasks
+    versions: Versions
     runs: Runs
     missed: MissedOnes
     ledger: Ledger
@@ -247,6 +249,7 @@ class Store:
             lease_us=self.clock.lease_us(),
             line=line,
             tasks=Tasks(line),
+            versions=Versions(line),
             runs=Runs(line),
             missed=MissedOnes(line),
             ledger=Ledger(line),

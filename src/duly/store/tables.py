@@ -19,6 +19,9 @@ projects = Table(
     Column("name_key", Text, primary_key=True),
     Column("name", Text, nullable=False),
     Column("created_us", BigInteger, nullable=False),
+    Column("dir", Text),
+    # Rises with every claim of one of its runs while others wait: who had its turn longest ago is next.
+    Column("turn", BigInteger, nullable=False, server_default="0"),
 )
 
 tasks = Table(
@@ -52,6 +55,13 @@ tasks = Table(
     Column("failures_in_a_row", Integer, nullable=False),
     Column("last_run", Text),
     Column("trouble", Text),
+    # What admission asks, and what only the engine writes, since the second revision.
+    Column("seats", Integer, nullable=False, server_default="1"),
+    Column("rank", Integer, nullable=False, server_default="0"),
+    Column("scheduled_runs", Integer, nullable=False, server_default="0"),
+    Column("planned_wall", Text),
+    Column("zone_data", Text),
+    Column("pruned_until_us", BigInteger),
 )
 
 definitions = Table(
@@ -62,6 +72,7 @@ definitions = Table(
     Column("from_us", BigInteger, nullable=False),
     Column("era_from_us", BigInteger, nullable=False),
     Column("definition", Text, nullable=False),
+    Column("zone_data", Text),
 )
 
 pauses = Table(
@@ -116,6 +127,16 @@ runs = Table(
     Column("error", Text),
     Column("log_bytes", BigInteger, nullable=False),
     Column("log_cut", BigInteger, nullable=False),
+    Column("project", Text, nullable=False, server_default=""),
+    Column("rank", Integer, nullable=False, server_default="0"),
+    Column("overlap", Text),
+    Column("taken", Text),
+    Column("retries", Integer, nullable=False, server_default="0"),
+    Column("tried", Text),
+    Column("cancel_why", Text),
+    Column("cancel_how", Text),
+    Column("event", Text),
+    Column("args", Text),
 )
 
 missed = Table(
@@ -135,6 +156,7 @@ missed = Table(
     Column("decided_us", BigInteger),
     Column("note", Text),
     Column("run", Text),
+    Column("expires_us", BigInteger),
 )
 
 ledger = Table(
@@ -176,4 +198,110 @@ holders = Table(
     Column("zone_data", Text, nullable=False),
     Column("claims", Integer, nullable=False),
     Column("claims_lost", Integer, nullable=False),
+)
+
+# A limit that a task names has its row, set by a person or not; `used` is moved in the step that takes or frees.
+limits = Table(
+    "limits",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("most", Integer, nullable=False),
+    Column("rate", Integer),
+    Column("rate_us", BigInteger),
+    Column("used", Integer, nullable=False),
+    # While its rate is reached: when the next start fits.
+    Column("free_us", BigInteger),
+    Column("set_us", BigInteger),
+    Column("set_by", Text),
+)
+
+task_limits = Table(
+    "task_limits",
+    metadata,
+    Column("task", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("weight", Integer, nullable=False),
+)
+
+limit_starts = Table(
+    "limit_starts",
+    metadata,
+    Column("seq", Serial, primary_key=True, autoincrement=True),
+    Column("key", Text, nullable=False),
+    Column("at_us", BigInteger, nullable=False),
+    Column("run", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+)
+
+task_needs = Table(
+    "task_needs",
+    metadata,
+    Column("task", Text, primary_key=True),
+    Column("label", Text, primary_key=True),
+)
+
+holder_labels = Table(
+    "holder_labels",
+    metadata,
+    Column("holder", Text, primary_key=True),
+    Column("label", Text, primary_key=True),
+)
+
+# Occurrences that a person skipped beforehand: all of a task from the first to the last instant, both included.
+skips = Table(
+    "skips",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("task", Text, nullable=False),
+    Column("first_us", BigInteger, nullable=False),
+    Column("last_us", BigInteger, nullable=False),
+    Column("at_us", BigInteger, nullable=False),
+    Column("by", Text, nullable=False),
+    Column("note", Text),
+)
+
+# Default rules of the store (scope empty) and of projects (their keys).
+defaults = Table(
+    "defaults",
+    metadata,
+    Column("scope", Text, primary_key=True),
+    Column("rules", Text, nullable=False),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("source", Text, nullable=False),
+    Column("key", Text),
+    Column("body", Text, nullable=False),
+    Column("at_us", BigInteger, nullable=False),
+    Column("by", Text, nullable=False),
+    # The tasks it came through: none of them is opened by it again.
+    Column("through", Text, nullable=False),
+)
+
+# The last event of each source, matched or not.
+event_sources = Table(
+    "event_sources",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("last_us", BigInteger, nullable=False),
+    Column("last_key", Text),
+    Column("received", BigInteger, nullable=False),
+)
+
+task_sources = Table(
+    "task_sources",
+    metadata,
+    Column("task", Text, primary_key=True),
+    Column("source", Text, primary_key=True),
+)
+
+throttles = Table(
+    "throttles",
+    metadata,
+    Column("task", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("until_us", BigInteger, nullable=False),
 )

@@ -9,13 +9,14 @@ from sqlalchemy import Select, and_, bindparam, case, func, insert, or_, select,
 from sqlalchemy.sql.elements import CompilerElement
 
 from duly.clock import to_us
+from duly.core.admission import rank_of
 from duly.core.definition_json import definition_to_json
 from duly.core.names import key_of
 from duly.core.task import Broken, Definition, Task
 from duly.store.engine import Line
 from duly.store.rows import TASK_COLUMNS, dump, task_of, us
 from duly.store.sql import Batch, Statement, rows_of
-from duly.store.tables import definitions, pauses, tasks
+from duly.store.tables import pauses, tasks
 
 _columns = [tasks.c[name] for name in TASK_COLUMNS]
 
@@ -87,21 +88,6 @@ COUNTS = Statement(
 )
 INSERT = Statement(
     lambda: insert(tasks).values({name: bindparam(name, type_=tasks.c[name].type) for name in TASK_COLUMNS})
-)
-INSERT_DEFINITION = Statement(
-    lambda: insert(definitions).values({c.name: bindparam(c.name, type_=c.type) for c in definitions.columns})
-)
-DEFINITION = Statement(
-    lambda: select(definitions.c.definition).where(
-        definitions.c.task == bindparam("task"), definitions.c.version == bindparam("version")
-    )
-)
-DEFINITIONS = Statement(
-    lambda: (
-        select(definitions.c.version, definitions.c.from_us, definitions.c.era_from_us, definitions.c.definition)
-        .where(definitions.c.task == bindparam("task"))
-        .order_by(definitions.c.version)
-    )
 )
 SET_STATE = Statement(
     lambda: (
@@ -209,16 +195,6 @@ class CursorMove:
     done: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """One version of a task's definition, the instant from which it held, and that from which its triggers did."""
-
-    version: int
-    from_us: int
-    era_from_us: int
-    definition: str
-
-
 class Tasks:
     """Tasks are found by id or name, planned in batches, and switched one at a time."""
 
@@ -280,29 +256,8 @@ class Tasks:
         return int(row[0]), int(row[1]), row[2]
 
     def insert(self, task: Task) -> None:
-        """Add a new task with the first version of its definition; IntegrityError when the name is taken."""
-        definition = task.definition
+        """Add a new task; IntegrityError when the name is taken."""
         self._line.run(INSERT, **_cells(task))
-        self._line.run(
-            INSERT_DEFINITION,
-            task=task.id,
-            version=task.definition_version,
-            from_us=to_us(task.created_at),
-            era_from_us=to_us(task.planned_until),
-            definition=dump(definition_to_json(definition)),
-        )
-
-    def definition_text(self, task: str, version: int) -> str | None:
-        """One version of a task's definition, as its JSON was written."""
-        row = self._line.row(DEFINITION, task=task, version=version)
-        return None if row is None else str(row[0])
-
-    def versions(self, task: str) -> list[Held]:
-        """All versions of a task's definition, oldest first."""
-        return [
-            Held(version=row[0], from_us=row[1], era_from_us=row[2], definition=row[3])
-            for row in self._line.rows(DEFINITIONS, task=task)
-        ]
 
     def move_cursors(self, moves: Sequence[CursorMove]) -> set[str]:
         """Write plans; gives the ids of tasks whose definition and cursor still stood as read."""
@@ -387,6 +342,12 @@ def _cells(task: Task) -> dict[str, Any]:
         "done": int(task.done),
         "fence": task.fence,
         "runs": task.runs,
+        "seats": definition.rules.seats,
+        "rank": rank_of("schedule", definition.rules),
+        "scheduled_runs": task.scheduled_runs,
+        "planned_wall": task.planned_wall,
+        "zone_data": task.zone_data,
+        "pruned_until_us": us(task.pruned_until),
         "failures_in_a_row": task.failures_in_a_row,
         "last_run": task.last_run,
         "trouble": None,

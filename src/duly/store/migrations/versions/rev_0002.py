@@ -1,0 +1,168 @@
+"""The rules: limits, labels, skips, defaults, events; ranks and turns; retries; watermarks."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+branch_labels = None
+depends_on = None
+
+SERIAL = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+BY_HAND_RANK = -1_000_000
+
+
+def upgrade() -> None:
+    """Add columns and tables, fill them from what is there, and make the indexes anew."""
+    _columns()
+    _crowd_tables()
+    _event_tables()
+    _other_tables()
+    _fill()
+    _indexes()
+
+
+def _columns() -> None:
+    op.add_column("projects", sa.Column("dir", sa.Text()))
+    op.add_column("projects", sa.Column("turn", sa.BigInteger(), nullable=False, server_default="0"))
+    op.add_column("tasks", sa.Column("seats", sa.Integer(), nullable=False, server_default="1"))
+    op.add_column("tasks", sa.Column("rank", sa.Integer(), nullable=False, server_default="0"))
+    op.add_column("tasks", sa.Column("scheduled_runs", sa.Integer(), nullable=False, server_default="0"))
+    op.add_column("tasks", sa.Column("planned_wall", sa.Text()))
+    op.add_column("tasks", sa.Column("zone_data", sa.Text()))
+    op.add_column("tasks", sa.Column("pruned_until_us", sa.BigInteger()))
+    op.add_column("definitions", sa.Column("zone_data", sa.Text()))
+    op.add_column("runs", sa.Column("project", sa.Text(), nullable=False, server_default=""))
+    op.add_column("runs", sa.Column("rank", sa.Integer(), nullable=False, server_default="0"))
+    op.add_column("runs", sa.Column("overlap", sa.Text()))
+    op.add_column("runs", sa.Column("taken", sa.Text()))
+    op.add_column("runs", sa.Column("retries", sa.Integer(), nullable=False, server_default="0"))
+    op.add_column("runs", sa.Column("tried", sa.Text()))
+    op.add_column("runs", sa.Column("cancel_why", sa.Text()))
+    op.add_column("runs", sa.Column("cancel_how", sa.Text()))
+    op.add_column("runs", sa.Column("event", sa.Text()))
+    op.add_column("runs", sa.Column("args", sa.Text()))
+    op.add_column("missed", sa.Column("expires_us", sa.BigInteger()))
+
+
+def _crowd_tables() -> None:
+    op.create_table(
+        "limits",
+        sa.Column("key", sa.Text(), primary_key=True),
+        sa.Column("most", sa.Integer(), nullable=False),
+        sa.Column("rate", sa.Integer()),
+        sa.Column("rate_us", sa.BigInteger()),
+        sa.Column("used", sa.Integer(), nullable=False),
+        sa.Column("free_us", sa.BigInteger()),
+        sa.Column("set_us", sa.BigInteger()),
+        sa.Column("set_by", sa.Text()),
+    )
+    op.create_table(
+        "task_limits",
+        sa.Column("task", sa.Text(), primary_key=True),
+        sa.Column("key", sa.Text(), primary_key=True),
+        sa.Column("weight", sa.Integer(), nullable=False),
+    )
+    op.create_table(
+        "limit_starts",
+        sa.Column("seq", SERIAL, primary_key=True, autoincrement=True),
+        sa.Column("key", sa.Text(), nullable=False),
+        sa.Column("at_us", sa.BigInteger(), nullable=False),
+        sa.Column("run", sa.Text(), nullable=False),
+        sa.Column("attempt", sa.Integer(), nullable=False),
+    )
+    op.create_table(
+        "task_needs",
+        sa.Column("task", sa.Text(), primary_key=True),
+        sa.Column("label", sa.Text(), primary_key=True),
+    )
+    op.create_table(
+        "holder_labels",
+        sa.Column("holder", sa.Text(), primary_key=True),
+        sa.Column("label", sa.Text(), primary_key=True),
+    )
+
+
+def _event_tables() -> None:
+    op.create_table(
+        "events",
+        sa.Column("id", sa.Text(), primary_key=True),
+        sa.Column("source", sa.Text(), nullable=False),
+        sa.Column("key", sa.Text()),
+        sa.Column("body", sa.Text(), nullable=False),
+        sa.Column("at_us", sa.BigInteger(), nullable=False),
+        sa.Column("by", sa.Text(), nullable=False),
+        sa.Column("through", sa.Text(), nullable=False),
+    )
+    op.create_table(
+        "event_sources",
+        sa.Column("name", sa.Text(), primary_key=True),
+        sa.Column("last_us", sa.BigInteger(), nullable=False),
+        sa.Column("last_key", sa.Text()),
+        sa.Column("received", sa.BigInteger(), nullable=False),
+    )
+    op.create_table(
+        "task_sources",
+        sa.Column("task", sa.Text(), primary_key=True),
+        sa.Column("source", sa.Text(), primary_key=True),
+    )
+    op.create_table(
+        "throttles",
+        sa.Column("task", sa.Text(), primary_key=True),
+        sa.Column("key", sa.Text(), primary_key=True),
+        sa.Column("until_us", sa.BigInteger(), nullable=False),
+    )
+
+
+def _other_tables() -> None:
+    op.create_table(
+        "skips",
+        sa.Column("id", sa.Text(), primary_key=True),
+        sa.Column("task", sa.Text(), nullable=False),
+        sa.Column("first_us", sa.BigInteger(), nullable=False),
+        sa.Column("last_us", sa.BigInteger(), nullable=False),
+        sa.Column("at_us", sa.BigInteger(), nullable=False),
+        sa.Column("by", sa.Text(), nullable=False),
+        sa.Column("note", sa.Text()),
+    )
+    op.create_table(
+        "defaults",
+        sa.Column("scope", sa.Text(), primary_key=True),
+        sa.Column("rules", sa.Text(), nullable=False),
+    )
+
+
+def _fill() -> None:
+    op.execute(
+        "UPDATE runs SET project = (SELECT tasks.project_key FROM tasks WHERE tasks.id = runs.task)"
+        " WHERE EXISTS (SELECT 1 FROM tasks WHERE tasks.id = runs.task)"
+    )
+    op.execute(f"UPDATE runs SET rank = {BY_HAND_RANK} WHERE opened_by = 'manual'")
+    op.execute(
+        "UPDATE tasks SET scheduled_runs = (SELECT count(*) FROM runs WHERE runs.task = tasks.id"
+        " AND runs.opened_by IN ('schedule', 'catch_up'))"
+    )
+
+
+def _indexes() -> None:
+    op.drop_index("runs_waiting", "runs")
+    op.drop_index("runs_waiting_hand", "runs")
+    _index("runs_waiting", "runs", ["project", "rank", "due_us", "id"], where="state = 'waiting'")
+    _index("missed_expires", "missed", ["expires_us"], where="state = 'open'")
+    _index("missed_run", "missed", ["run"], where="run IS NOT NULL")
+    _index("ledger_at", "ledger", ["at_us"])
+    _index("limits_free", "limits", ["free_us"], where="free_us IS NOT NULL")
+    _index("task_limits_key", "task_limits", ["key"])
+    _index("limit_starts_key", "limit_starts", ["key", "at_us"])
+    _index("task_needs_label", "task_needs", ["label"])
+    _index("holder_labels_label", "holder_labels", ["label"])
+    _index("skips_task", "skips", ["task", "first_us"])
+    _index("events_key", "events", ["source", "key"], unique=True, where="key IS NOT NULL")
+    _index("events_at", "events", ["at_us"])
+    _index("task_sources_source", "task_sources", ["source"])
+    _index("throttles_until", "throttles", ["until_us"])
+
+
+def _index(name: str, table: str, columns: list[str], *, unique: bool = False, where: str | None = None) -> None:
+    condition = None if where is None else sa.text(where)
+    op.create_index(name, table, columns, unique=unique, sqlite_where=condition, postgresql_where=condition)
