@@ -55,7 +55,8 @@ class Scene:
             "TZ": "Europe/Berlin",
             "LC_ALL": "C.UTF-8",
         }
-        for name in ("XDG_DATA_HOME", "XDG_STATE_HOME", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "DULY_RUN"):
+        gone = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "DULY_CONFIG", "DULY_TASK", "DULY_FENCE")
+        for name in (*gone, "NO_COLOR", "FORCE_COLOR", "COLUMNS", "DULY_RUN"):
             monkeypatch.delenv(name, raising=False)
         for name, value in self.env.items():
             monkeypatch.setenv(name, value)

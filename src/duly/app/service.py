@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
@@ -10,11 +11,12 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
+from duly.core.spans import write_instant
 from duly.errors import StoreAway
 from duly.holder.holder import Holder, Tell
 from duly.holder.wish import wish
 from duly.runners.registry import Registry
-from duly.store import Store, making
+from duly.store import Store, making, mounts
 from duly.store.address import Address
 
 SWITCH_INTERVAL_S = 0.0005
@@ -35,18 +37,23 @@ def serve(
     lease: timedelta | None = None,
     drain: timedelta | None = None,
     as_json: bool = False,
+    allow_network_fs: bool = False,
 ) -> int:
     """Serve a store until TERM or INT, or until idle where that was wished; gives the exit code.
 
     The store is made where there was none and brought up to date where it is older. StoreAway, StoreNewer and
     Invalid say why it cannot be served.
     """
+    if not allow_network_fs:
+        mounts.check_local(address.path)
     wanted = wish(slots=slots, beat=beat, lease=lease, drain=drain, until_idle=until_idle)
     store = Store.open(address, create=True, migrate=True)
     try:
         sound = store.quick_check() if address.path.stat().st_size <= CHECKED_BYTES else "ok"
         if sound != "ok":
             raise StoreAway(f"the store {address} is damaged ({sound}); it was left as it is")
+        if allow_network_fs:
+            _check_one_machine(store)
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         holder = Holder(store, wanted, Registry(), tell=log())
         with stopped_by_signals(holder.stop):
@@ -58,6 +65,20 @@ def serve(
     finally:
         store.close()
     return FORGOTTEN if holder.forgotten else 0
+
+
+def _check_one_machine(store: Store) -> None:
+    """Refuse to be the second machine on a file whose locks may not reach over the network."""
+    with store.read() as session:
+        for row in session.holders.living():
+            fresh = session.now - row.last_beat_at <= row.lease_for
+            if fresh and row.boot != store.clock.boot_id() and row.host != socket.gethostname():
+                raise StoreAway(
+                    f"{row.host} serves this store too (its last beat was at {write_instant(row.last_beat_at)}),"
+                    " and a SQLite store has room for one machine",
+                    details={"host": row.host, "holder": row.id},
+                    hint="for several machines PostgreSQL is the store; or stop it there, and wait one lease",
+                )
 
 
 def init(address: Address) -> bool:

@@ -108,7 +108,9 @@ def usage(fault: click.ClickException, args: Sequence[str] = ()) -> Invalid:
     hint = f"{ctx.command_path if ctx is not None else called} --help"
     if isinstance(fault, click.exceptions.NoSuchCommand):
         near = fault.possibilities
-        return Invalid(f'there is no command "{fault.command_name}"', hint=f"duly {near[0]}" if near else hint)
+        over = ctx.command_path if ctx is not None else "duly"
+        what = "command" if over == "duly" else f"verb of {over}"
+        return Invalid(f'there is no {what} "{fault.command_name}"', hint=f"{over} {near[0]}" if near else hint)
     if isinstance(fault, click.exceptions.NoSuchOption):
         return Invalid(f"there is no option {fault.option_name}", hint=_meant(fault) or hint)
     if isinstance(fault, click.BadOptionUsage):

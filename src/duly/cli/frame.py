@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "status": ("status", "say how things stand"),
     "ledger": ("ledger", "tell the story of every occurrence and run"),
     "verify": ("status", "check the promises on this store"),
+    "config": ("configuring", "show the settings of this host, and where each comes from"),
 }
 NAMED = {"list": "list_", "next": "next_"}
 
@@ -49,6 +50,8 @@ class Settings:
     as_json: bool = False
     code: int = 0
     """What the call will end with, set by commands that know it before all is printed."""
+    config: object = None
+    """The config file, once it was read."""
 
 
 def settings() -> Settings:
@@ -81,6 +84,25 @@ def command(**attributes: Any) -> Callable[[Callable[..., int | None]], Command]
         return made
 
     return make
+
+
+class Verbs(click.Group):
+    """A command whose first word is one of several verbs, such as `duly config show`."""
+
+    def __init__(self, name: str, *verbs: Command, **attributes: Any) -> None:
+        super().__init__(
+            name,
+            {str(verb.name): verb for verb in verbs},
+            params=_common(),
+            add_help_option=False,
+            subcommand_metavar="|".join(str(verb.name) for verb in verbs),
+            no_args_is_help=False,
+            **attributes,
+        )
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Name the verbs in their order."""
+        return list(self.commands)
 
 
 class Frame(click.Group):

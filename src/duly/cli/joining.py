@@ -7,17 +7,39 @@ from typing import TYPE_CHECKING
 
 from duly.cli import out
 from duly.cli.frame import settings
+from duly.cli.table import plain
 
 if TYPE_CHECKING:
+    from duly.config import Config
     from duly.store.address import Address
     from duly.store.store import Session, Store
 
 
 def address() -> "Address":
-    """Give the store's address as options, environment and default have it."""
+    """Give the store's address as options, environment, config file and default have it."""
     from duly.store.address import resolve
 
-    return resolve(settings().store, os.environ)
+    given = settings().store
+    if given is None and not os.environ.get("DULY_STORE"):
+        from duly.config import in_force
+
+        value = in_force("store", config(), os.environ).value
+        given = None if value is None else str(value)
+    return resolve(given, os.environ)
+
+
+def config() -> "Config":
+    """Give what the config file says, read once a call; what it does not know is told as a warning."""
+    from duly.config import Config, load
+
+    kept = settings()
+    if not isinstance(kept.config, Config):
+        kept.config = load(os.environ)
+        if not kept.as_json:
+            for text in kept.config.warnings:
+                out.note(f"warning: {plain(text)}")
+    assert isinstance(kept.config, Config)
+    return kept.config
 
 
 @contextmanager

@@ -1,14 +1,19 @@
 """`serve`, `init` and `demo`: processes that run what is due, and how a store begins."""
 
+import os
+from datetime import timedelta
+from typing import TYPE_CHECKING, cast
+
 import click
 
 from duly.cli import out
 from duly.cli.frame import command, settings
-from duly.cli.joining import address, hint
+from duly.cli.joining import address, config, hint
 from duly.cli.table import plain
 from duly.errors import Invalid
 
-SLOTS_MOST = 10_000
+if TYPE_CHECKING:
+    from duly.config import InForce
 
 
 @command(
@@ -17,34 +22,44 @@ SLOTS_MOST = 10_000
     epilog="duly serve\nduly serve --store ./duly.db --slots 8 --until-idle",
     params=[
         click.Option(["--slots"], metavar="N", help="How many runs at once.  [4, or the CPUs where larger]"),
-        click.Option(["--beat"], metavar="SPAN", default="20s", help="How often leases are extended.  [20s]"),
-        click.Option(
-            ["--lease"], metavar="SPAN", default="100s", help="How long a claim holds without a beat.  [100s]"
-        ),
-        click.Option(["--drain"], metavar="SPAN", default="30s", help="How long live runs may go on at a stop.  [30s]"),
+        click.Option(["--beat"], metavar="SPAN", help="How often leases are extended.  [20s]"),
+        click.Option(["--lease"], metavar="SPAN", help="How long a claim holds without a beat.  [100s]"),
+        click.Option(["--drain"], metavar="SPAN", help="How long live runs may go on at a stop.  [30s]"),
         click.Option(["--until-idle"], is_flag=True, help="Stop when nothing is due, waiting or running."),
+        click.Option(
+            ["--allow-network-fs"],
+            is_flag=True,
+            default=None,
+            help="Serve a store on a network file system, which one machine alone uses.",
+        ),
     ],
 )
-def serve(slots: str | None, beat: str, lease: str, drain: str, until_idle: bool) -> int:
+def serve(until_idle: bool, allow_network_fs: bool | None, **given: str | None) -> int:
     """Serve a store."""
     from duly import app
-    from duly.cli.previewing import number
-    from duly.core.spans import read_span
+    from duly.core.spans import write_span
 
-    spans = {
-        "beat": read_span(beat, field="--beat"),
-        "lease": read_span(lease, field="--lease"),
-        "drain": read_span(drain, field="--drain", zero=True),
-    }
+    spans = {name: cast(timedelta, _set(f"serve.{name}", given[name]).value) for name in ("beat", "lease", "drain")}
     if spans["lease"] <= 2 * spans["beat"]:
+        lease, beat = write_span(spans["lease"]), write_span(spans["beat"])
         raise Invalid(
             f"{lease} is not more than two beats of {beat}: a single late one would lose the lease",
-            field="--lease",
-            text=lease,
-            at=0,
+            field=_set("serve.lease", given["lease"]).place or "--lease",
         )
-    count = number(slots, "--slots", SLOTS_MOST) if slots is not None else None
-    return app.serve(address(), slots=count, until_idle=until_idle, as_json=settings().as_json, **spans)
+    return app.serve(
+        address(),
+        slots=cast(int | None, _set("serve.slots", given["slots"]).value),
+        until_idle=until_idle,
+        as_json=settings().as_json,
+        allow_network_fs=_set("serve.allow_network_fs", allow_network_fs).value is True,
+        **spans,
+    )
+
+
+def _set(key: str, flag: str | bool | None) -> "InForce":
+    from duly.config import in_force
+
+    return in_force(key, config(), os.environ, flag)
 
 
 @command(name="init", help="Make an empty store; on a standing one it says so.")

@@ -1,10 +1,10 @@
 """How a holder shall run: its slots, the figures of its lease, when it stops."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from duly.config import slots_default
 from duly.holder.figures import Figures, figures
 
 
@@ -30,7 +30,7 @@ def wish(
     """Make a wish with the defaults filled in; Invalid when the figures leave no room for safety."""
     made = figures(**{name: value for name, value in (("beat", beat), ("lease", lease)) if value is not None})
     return Wish(
-        slots=slots if slots is not None else max(4, os.cpu_count() or 1),
+        slots=slots if slots is not None else slots_default(),
         figures=made,
         drain=drain if drain is not None else timedelta(seconds=30),
         until_idle=until_idle,

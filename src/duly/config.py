@@ -1,0 +1,272 @@
+"""The settings of this host: flags, then the environment, then the config file, then defaults, each with its origin.
+
+What decides about tasks lives in the store; here stands only what is of one host. The file is TOML; a key it does not
+know is warned of, a value it cannot use is refused where it is asked for.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Literal
+
+from duly.core.reading import nearest, shown
+from duly.core.spans import read_span, write_span
+from duly.errors import Invalid
+
+VARIABLE = "DULY_CONFIG"
+FILE_MOST = 1024 * 1024
+"""Bytes of a config file that are read."""
+NOT_YET = ("agents", "secrets")
+"""Sections that are kept for what this version does not do: taken without a word, and used for nothing."""
+SLOTS_MOST = 10_000
+SLOTS_LEAST = 4
+
+Kind = Literal["path", "count", "span", "switch"]
+Origin = Literal["flag", "environment", "file", "default"]
+Value = str | int | bool | timedelta | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One setting: its key in the file, its variable, its flag, what kind of value it takes, and its default."""
+
+    key: str
+    kind: Kind
+    variable: str
+    flag: str
+    help: str
+    default: Value = None
+    default_text: str | None = None
+    """How the default is told where it depends on the host."""
+    zero: bool = False
+    """Whether a span of nothing makes sense."""
+    most: int = 0
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        key="store",
+        kind="path",
+        variable="DULY_STORE",
+        flag="--store",
+        help="the store",
+        default_text="duly/duly.db in the data folder",
+    ),
+    Setting(
+        key="serve.slots",
+        kind="count",
+        variable="DULY_SERVE_SLOTS",
+        flag="--slots",
+        help="how many runs at once",
+        default_text="4, or the CPUs where larger",
+        most=SLOTS_MOST,
+    ),
+    Setting(
+        key="serve.beat",
+        kind="span",
+        variable="DULY_SERVE_BEAT",
+        flag="--beat",
+        help="how often leases are extended",
+        default=timedelta(seconds=20),
+    ),
+    Setting(
+        key="serve.lease",
+        kind="span",
+        variable="DULY_SERVE_LEASE",
+        flag="--lease",
+        help="how long a claim holds without a beat",
+        default=timedelta(seconds=100),
+    ),
+    Setting(
+        key="serve.drain",
+        kind="span",
+        variable="DULY_SERVE_DRAIN",
+        flag="--drain",
+        help="how long live runs may go on at a stop",
+        default=timedelta(seconds=30),
+        zero=True,
+    ),
+    Setting(
+        key="serve.allow_network_fs",
+        kind="switch",
+        variable="DULY_SERVE_ALLOW_NETWORK_FS",
+        flag="--allow-network-fs",
+        help="serve a store on a network file system all the same",
+        default=False,
+    ),
+)
+BY_KEY: Mapping[str, Setting] = {setting.key: setting for setting in SETTINGS}
+SECTIONS = tuple(dict.fromkeys(key.partition(".")[0] for key in BY_KEY if "." in key))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """What the file says: its values by key as they were written, what is not known in it, what is not used yet."""
+
+    path: Path
+    exists: bool
+    values: Mapping[str, object]
+    warnings: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InForce:
+    """A setting as it is in force: its value, where that comes from, and the name of that place."""
+
+    setting: Setting
+    value: Value
+    origin: Origin
+    place: str | None
+
+
+def load(environ: Mapping[str, str]) -> Config:
+    """Read the config file; one that nobody named may be missing. Invalid where it is there and cannot be read."""
+    named = environ.get(VARIABLE) or None
+    path = place(environ)
+    try:
+        with path.open("rb") as file:
+            data = file.read(FILE_MOST + 1)
+    except FileNotFoundError as error:
+        if named is not None:
+            raise Invalid(f"there is no file {path}", field=VARIABLE) from error
+        return Config(path=path, exists=False, values={})
+    except OSError as error:
+        raise Invalid(f"the config file cannot be read: {error.strerror}", field=str(path)) from error
+    table = _parsed(path, data)
+    values, unknown = _flat(table)
+    return Config(
+        path=path,
+        exists=True,
+        values=values,
+        warnings=tuple(_unknown(path, key) for key in unknown),
+        unused=tuple(name for name in NOT_YET if name in table),
+    )
+
+
+def place(environ: Mapping[str, str]) -> Path:
+    """Say where the config file is looked for: DULY_CONFIG, else `duly/config.toml` in the config folder."""
+    named = environ.get(VARIABLE)
+    if named:
+        return Path(named).expanduser().absolute()
+    given = environ.get("XDG_CONFIG_HOME")
+    home = Path(environ.get("HOME") or Path.home())
+    folder = Path(given) if given and Path(given).is_absolute() else home / ".config"
+    return folder / "duly" / "config.toml"
+
+
+def in_force(key: str, config: Config, environ: Mapping[str, str], flag: Value = None) -> InForce:
+    """Give a setting as it is in force; `flag` is what the command line said, None where it said nothing.
+
+    Invalid names the flag, the variable or the place in the file whose value cannot be used.
+    """
+    setting = BY_KEY[key]
+    if flag is not None:
+        value = _of_text(setting, flag, setting.flag) if isinstance(flag, str) else flag
+        return InForce(setting=setting, value=value, origin="flag", place=setting.flag)
+    said = environ.get(setting.variable)
+    if said:
+        value = _of_text(setting, said, setting.variable)
+        return InForce(setting=setting, value=value, origin="environment", place=setting.variable)
+    if key in config.values:
+        value = _of_file(setting, config.values[key], config.path)
+        return InForce(setting=setting, value=value, origin="file", place=str(config.path))
+    return InForce(setting=setting, value=setting.default, origin="default", place=None)
+
+
+def slots_default() -> int:
+    """How many runs at once where nobody said: four, or as many as there are CPUs where those are more."""
+    return max(SLOTS_LEAST, os.cpu_count() or 1)
+
+
+def written(value: Value) -> object:
+    """Write a value as JSON and TOML have it: a span is a text."""
+    return write_span(value) if isinstance(value, timedelta) else value
+
+
+def _parsed(path: Path, data: bytes) -> dict[str, object]:
+    import tomllib
+
+    if len(data) > FILE_MOST:
+        raise Invalid(f"the config file is larger than {FILE_MOST:,} bytes", field=str(path))
+    try:
+        return tomllib.loads(data.decode())
+    except UnicodeDecodeError as error:
+        raise Invalid(f"the config file is not UTF-8 (byte {error.start})", field=str(path)) from error
+    except tomllib.TOMLDecodeError as error:
+        text = str(error)
+        raise Invalid(f"the config file is not TOML: {text[:1].lower()}{text[1:]}", field=str(path)) from error
+    except RecursionError as error:
+        raise Invalid("the config file is nested too deeply", field=str(path)) from error
+
+
+def _flat(table: Mapping[str, object]) -> tuple[dict[str, object], list[str]]:
+    """Give the known keys with their values, and the unknown ones."""
+    values: dict[str, object] = {}
+    unknown: list[str] = []
+    for name, value in table.items():
+        if name in NOT_YET and isinstance(value, Mapping):
+            continue
+        if name in SECTIONS and isinstance(value, Mapping):
+            for inner, setting in value.items():
+                key = f"{name}.{inner}"
+                values[key] = setting
+        else:
+            values[name] = value
+    for key in [key for key in values if key not in BY_KEY]:
+        unknown.append(key)
+        del values[key]
+    return values, unknown
+
+
+def _unknown(path: Path, key: str) -> str:
+    last = key.rpartition(".")[2]
+    near = nearest(key, tuple(BY_KEY)) or nearest(last, tuple(known.rpartition(".")[2] for known in BY_KEY))
+    meant = next((known for known in BY_KEY if near is not None and near in {known, known.rpartition(".")[2]}), None)
+    return f"{path}: {shown(key)} is not known" + (f"; perhaps {meant} is meant" if meant else "")
+
+
+def _of_text(setting: Setting, text: str, where: str) -> Value:
+    if setting.kind == "span":
+        return read_span(text, field=where, zero=setting.zero)
+    if setting.kind == "count":
+        if not (text.isascii() and text.removeprefix("-").isdigit()) or len(text) > 18:
+            raise Invalid(f"{shown(text)} is not a whole number", field=where, text=text, at=0)
+        return _bounded(setting, int(text), where)
+    if setting.kind == "switch":
+        word = text.strip().lower()
+        if word not in {"1", "true", "yes", "on", "0", "false", "no", "off"}:
+            raise Invalid(f"{shown(text)} is neither true nor false", field=where, text=text, at=0)
+        return word in {"1", "true", "yes", "on"}
+    return text
+
+
+def _of_file(setting: Setting, value: object, path: Path) -> Value:
+    where = f"{path}: {setting.key}"
+    wanted = {"count": "a whole number", "switch": "true or false"}.get(setting.kind, "a text")
+    kinds: Mapping[str, type] = {"count": int, "switch": bool, "span": str, "path": str}
+    if type(value) is not kinds[setting.kind]:
+        raise Invalid(f"{shown(value)} is not {wanted}", field=where)
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return _bounded(setting, value, where)
+    assert isinstance(value, str)
+    if setting.kind == "span":
+        return read_span(value, field=where, zero=setting.zero)
+    return _beside(value, path)
+
+
+def _bounded(setting: Setting, value: int, where: str) -> int:
+    if not 1 <= value <= setting.most:
+        raise Invalid(f"{value} is not between 1 and {setting.most:,}", field=where)
+    return value
+
+
+def _beside(value: str, path: Path) -> str:
+    """A path in the file is meant from the file's folder, never from where somebody happens to stand."""
+    if "://" in value or not value.strip():
+        return value
+    return str(path.parent / Path(value).expanduser())
