@@ -33,7 +33,7 @@ def list_(cursor: str | None, most: str | None) -> None:
     """List tasks."""
     from duly.operations import listing
 
-    limit = _most(most, listing.PAGE_MOST) if most is not None else None
+    limit = most_of(most, listing.PAGE_MOST) if most is not None else None
     with reading() as session:
         if session is None:
             if settings().as_json:
@@ -181,9 +181,9 @@ def runs(
     """List runs."""
     from duly.operations import listing
 
-    _one_of(state, listing.STATES, "--state")
-    _one_of(outcome, listing.OUTCOMES, "--outcome")
-    count = _most(most, listing.PAGE_MOST)
+    one_of(state, listing.STATES, "--state")
+    one_of(outcome, listing.OUTCOMES, "--outcome")
+    count = most_of(most, listing.PAGE_MOST)
     start = instant(since, "--since") if since is not None else None
     with reading() as session:
         if session is None:
@@ -289,13 +289,15 @@ def instant(text: str, option: str) -> datetime:
     return read_instant(text, now=clock.now(), zone=zones.zone(zones.machine_zone() or "UTC"), field=option)
 
 
-def _most(text: str, most: int) -> int:
+def most_of(text: str, most: int) -> int:
+    """Read how many lines of a list are wanted."""
     from duly.cli.previewing import number
 
     return number(text, "-n", most)
 
 
-def _one_of(word: str | None, allowed: tuple[str, ...], option: str) -> None:
+def one_of(word: str | None, allowed: tuple[str, ...], option: str) -> None:
+    """Refuse a word that is not one of those allowed."""
     from duly.core.reading import nearest, shown
     from duly.errors import Invalid
 

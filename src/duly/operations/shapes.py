@@ -248,6 +248,26 @@ def holder(row: "HolderRow", *, state: str, running: int) -> dict[str, object]:
     }
 
 
+def fence(task: Task, number: int, *, run: Run | None, reason: str | None, lease_us: int) -> dict[str, object]:
+    """Show whether a fence is current, and the run that had it; without a reason it is."""
+    lease_end = None if run is None or reason is not None else run.lease_end_us
+    return {
+        "task": task.id,
+        "task_name": task.definition.name,
+        "project": task.definition.project,
+        "fence": number,
+        "current": reason is None,
+        "reason": reason,
+        "highest": task.fence,
+        "run": None if run is None else run.id,
+        "attempt": None if run is None else run.attempt,
+        "state": None if run is None else state(run),
+        "outcome": None if run is None else run.outcome,
+        "holder": None if run is None else run.holder,
+        "lease_left_s": None if lease_end is None else round((lease_end - lease_us) / 1e6, 3),
+    }
+
+
 def preview_item(
     *, due_at: datetime, local: datetime, zone: str, offset: timedelta, note: str | None, words: str
 ) -> dict[str, object]:

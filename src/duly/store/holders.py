@@ -22,7 +22,9 @@ def _all() -> Select[Any]:
 INSERT = Statement(lambda: insert(holders).values({c.name: bindparam(c.name, type_=c.type) for c in holders.columns}))
 BY_ID = Statement(lambda: _all().where(holders.c.id == bindparam("id")))
 LIVING = Statement(lambda: _all().where(holders.c.state != "gone").order_by(holders.c.id))
-LISTED = Statement(lambda: _all().order_by(holders.c.id.desc()).limit(bindparam("most")))
+BEFORE = Statement(
+    lambda: _all().where(holders.c.id < bindparam("before")).order_by(holders.c.id.desc()).limit(bindparam("most"))
+)
 BEAT = Statement(
     lambda: (
         update(holders)
@@ -78,9 +80,9 @@ class Holders:
         """Holders that nobody has marked gone; whether they live is asked of their locks."""
         return [_of(row) for row in self._line.rows(LIVING)]
 
-    def listed(self, most: int) -> list[HolderRow]:
-        """Holders, the newest first."""
-        return [_of(row) for row in self._line.rows(LISTED, most=most)]
+    def before(self, id_: str, most: int) -> list[HolderRow]:
+        """Holders with ids below this one, the newest first, those that are gone too."""
+        return [_of(row) for row in self._line.rows(BEFORE, before=id_, most=most)]
 
     def beat(self, id_: str, *, now: datetime, lease_us: int, claims: int, claims_lost: int) -> bool:
         """Note a holder's beat; False when its row is gone."""
