@@ -256,7 +256,7 @@ def test_a_claim_whose_answer_was_lost_is_found_by_the_next_beat_and_given_back(
         session.line.raw.execute("UPDATE tasks SET next_start_us = NULL")
     asks.run_now(stage.store, "a", by="test")
     with stage.store.write() as session:
-        won, _ = holder.dispatcher.step(session, 1)
+        won = holder.dispatcher.step(session, 1).won
     assert len(won) == 1
     beaten = holder.heart.step()
     assert beaten.strays == (won[0].run.id,)
@@ -276,7 +276,7 @@ def test_a_claim_with_too_little_trust_left_to_begin_is_given_back(stage: Stage)
     stage.add("a", "manual")
     asks.run_now(stage.store, "a", by="test")
     with stage.store.write() as session:
-        won, _ = holder.dispatcher.step(session, 1)
+        won = holder.dispatcher.step(session, 1).won
     held_ = holder.writer.hold(won[0], sent_us=stage.clock.lease)
     holder.holdings.claimed([held_], [])
     stage.clock.pass_(timedelta(seconds=70))

@@ -15,7 +15,7 @@ from store_scene import (
 from duly.core.run import Run, Step
 from duly.holder.dispatcher import Won
 from duly.store import Store
-from duly.store.runs import Claim
+from duly.store.waiting import Claim
 
 A, B = "hld_a", "hld_b"
 
@@ -37,7 +37,7 @@ def write_claims(store: Store, claims: Sequence[Claim], *, raise_by: int = 1) ->
     with store.write() as session:
         for task in {claim.run.task for claim in claims}:
             session.tasks.raise_fences([(task, raise_by)])
-        return session.runs.claim(claims)
+        return session.waiting.claim(claims)
 
 
 def move(store: Store, step: Step, *, naming_lease: bool = False) -> set[str]:

@@ -142,8 +142,7 @@ class Scene:
 
     def claim(self, store: Store | None = None, holder: str = "hld_a", free: int = 8) -> list[Won]:
         with (store or self.store).write() as session:
-            won, _ = self.dispatcher(holder).step(session, free)
-        return won
+            return list(self.dispatcher(holder).step(session, free).won)
 
     def dispatcher(self, holder: str = "hld_a") -> Dispatcher:
         return Dispatcher(holder, self.clock.boot, LEASE_US, lambda: KINDS)

@@ -27,9 +27,9 @@ def test_a_batch_repeated_from_one_row_is_what_would_have_been_compiled(number: 
 
 
 def test_conditions_of_partial_indexes_are_constants_in_the_text() -> None:
-    from duly.store import runs
+    from duly.store import runs, waiting
 
-    for statement in (runs.CLAIMABLE, runs.CLAIMABLE_BY_HAND, runs.BLOCKED, runs.NOT_BEFORE):
+    for statement in (waiting.CLAIMABLE, waiting.PROJECTS, waiting.BLOCKED, runs.NOT_BEFORE):
         assert "runs.state = 'waiting'" in statement.on(LITE).text
     assert "runs.state = 'held'" in runs.HELD_BY.on(LITE).text
 

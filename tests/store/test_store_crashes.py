@@ -53,7 +53,7 @@ class Dying:
 store._line.raw = Dying()
 with store.write() as session:
     Planner("hld_a").step(session)
-    won, _ = Dispatcher("hld_a", "boot-one", 100_000_000, lambda: kinds).step(session, 8)
+    won = Dispatcher("hld_a", "boot-one", 100_000_000, lambda: kinds).step(session, 8).won
     assert won
 print("lived through", store._line.raw.sent, "statements", flush=True)
 """

@@ -22,7 +22,8 @@ from store_scene import (
 from duly.core.run import Run
 from duly.core.task import Task
 from duly.errors import StoreAway
-from duly.holder.dispatcher import Won
+from duly.holder.dispatcher import Chosen
+from duly.holder.view import Place
 from duly.store import Store, tasks
 from duly.store.plans import write_plans
 
@@ -182,7 +183,9 @@ def test_a_dispatcher_that_loses_a_seat_writes_nothing_for_it_and_claims_the_res
             for id_ in (first.task, other_task.id):
                 task = session.tasks.by_id(id_)
                 assert task is not None
-                chosen.append(Won(run=session.runs.waiting_of(id_)[0], task=task, definition=task.definition))
+                run = session.runs.waiting_of(id_)[0]
+                place = Place(seat=1, weights={}, limits={})
+                chosen.append(Chosen(run=run, task=task, definition=task.definition, place=place))
             session.line.raw.execute(
                 "UPDATE runs SET state = 'parked', seat = 1 WHERE task = ? AND id != ?", (first.task, chosen[0].run.id)
             )

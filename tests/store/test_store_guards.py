@@ -22,7 +22,7 @@ from duly.errors import StoreAway
 from duly.holder.dispatcher import Won
 from duly.holder.settling import Interrupted, Returned
 from duly.operations import tasks as task_operations
-from duly.store import runs, steps, tasks
+from duly.store import steps, tasks, waiting
 
 
 def test_one_occurrence_opens_one_run_even_where_every_other_guard_is_gone(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_claim_names_the_version_it_read(tmp_path: Path) -> None:
         assert move(s.store, lifecycle.give_back(s.run(first.id), now=NINE, why="x"))
         assert s.run(first.id).state == "waiting"
         assert write_claims(s.connect(), [claim_of(first, holder=B)]) == []
-        with without(runs.CLAIM, "runs.version = v.was_version"):
+        with without(waiting.CLAIM, "runs.version = v.was_version"):
             assert write_claims(s.connect(), [claim_of(first, holder=B)]), "the version is what refuses it"
 
 
@@ -131,7 +131,7 @@ def test_a_claim_takes_only_what_waits(tmp_path: Path) -> None:
         won = s.held()
         as_it_stands = s.run(won.run.id)
         assert write_claims(s.connect(), [claim_of(as_it_stands, holder=B)]) == []
-        with without(runs.CLAIM, "runs.state = 'waiting'"):
+        with without(waiting.CLAIM, "runs.state = 'waiting'"):
             assert write_claims(s.connect(), [claim_of(as_it_stands, holder=B)]), "the state is what refuses it"
 
 
@@ -340,5 +340,5 @@ def test_a_run_is_not_claimed_before_its_time(tmp_path: Path) -> None:
         assert s.claim() == []
         with s.store.read() as session:
             assert session.runs.soonest_not_before_us(session.now) is not None, "and somebody will look again"
-        with without(runs.CLAIMABLE, "runs.not_before_us <= ?", "? IS NOT NULL"):
+        with without(waiting.CLAIMABLE, "runs.not_before_us <= ?", "? IS NOT NULL"):
             assert len(s.claim()) == 1, "this condition is what keeps it waiting"

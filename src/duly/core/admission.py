@@ -3,11 +3,15 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
+from typing import Any
 
 from duly.core.lateness import waited_too_long
+from duly.core.limits import Limit, short_of
 from duly.core.run import BY_TIME_OR_EVENT, Run
 from duly.core.task import Rules, Task
 
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 BEYOND_PRIORITY = 1_000_000
 """More than any priority: what a person asked for goes before all, what fills the past goes after."""
 
@@ -27,9 +31,11 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waits:
-    """It may not start yet: for what."""
+    """It may not start yet: for what, which one, and until when where that is known."""
 
     what: str
+    key: str | None = None
+    until: datetime | None = None
 
 
 def rank_of(opened_by: str, rules: Rules) -> int:
@@ -40,9 +46,21 @@ def rank_of(opened_by: str, rules: Rules) -> int:
 
 
 def admit(
-    run: Run, task: Task, rules: Rules | None, *, paused: bool, kinds: Collection[str], now: datetime
+    run: Run,
+    task: Task,
+    rules: Rules | None,
+    *,
+    paused: bool,
+    kinds: Collection[str],
+    now: datetime,
+    labels: Collection[str] = (),
+    weights: Mapping[str, int] = NOTHING,
+    limits: Mapping[str, Limit] = NOTHING,
 ) -> Admitted | Skipped | Waits:
-    """Judge one waiting run; `rules` are those it will be performed by, None where its definition does not read."""
+    """Judge one waiting run with a free seat; `rules` are those it will be performed by, None where they do not read.
+
+    `kinds` and `labels` are the holder's; `weights` what the run takes of `limits`, as these stand now.
+    """
     by_time = run.opened_by in BY_TIME_OR_EVENT
     if task.removed_at is not None:
         return Skipped(reason="task_removed")
@@ -56,5 +74,11 @@ def admit(
         late = (now - run.due_at).total_seconds()
         return Skipped(reason="stale", details={"late_by_s": late, "max_age_s": rules.max_age.total_seconds()})
     if str(task.definition.action.get("kind")) not in kinds:
-        return Waits(what="runner")
+        return Waits(what="runner", key=str(task.definition.action.get("kind")))
+    for label in rules.needs:
+        if label not in labels:
+            return Waits(what="label", key=label)
+    short = short_of(weights, limits, now)
+    if short is not None:
+        return Waits(what=short.what, key=short.limit.key, until=short.limit.free_at if short.what == "rate" else None)
     return Admitted()

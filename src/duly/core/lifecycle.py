@@ -136,7 +136,7 @@ def give_back(run: Run, *, now: datetime, why: str) -> Step:
     """
     assert run.state == "held"
     if run.cancel_asked_at is not None:
-        return settle(run, "cancelled", now=now, reason="cancelled_by_hand", error="it was cancelled before it began")
+        return settle(run, "cancelled", now=now, reason=run.cancel_why, error="it was cancelled before it began")
     after = replace(_released(run, now), state="waiting", worked_for=run.worked_for, started_at=None)
     entry = _entry(run, "returned", now, reason="returned", holder=run.holder, details={"why": why, "fence": run.fence})
     return Step(before=run, after=after, entries=(entry,))
@@ -196,16 +196,20 @@ def cancel_waiting(run: Run, *, by: str, now: datetime) -> Step:
         cancel_asked_at=now,
         cancel_asked_by=by,
     )
-    asked = _entry(run, "cancel_asked", now, by=by)
+    asked = _entry(run, "cancel_asked", now, reason="cancelled_by_hand", by=by)
     ended = _entry(run, "ended", now, reason="cancelled_by_hand", by=by, details={"outcome": "cancelled"})
     return Step(before=run, after=after, entries=(asked, ended))
 
 
-def ask_cancel(run: Run, *, by: str, now: datetime) -> Step:
-    """Put the wish to cancel a held run on record, for its holder to obey."""
+def ask_cancel(
+    run: Run, *, by: str, now: datetime, why: str = "cancelled_by_hand", how: Literal["term", "kill"] = "term"
+) -> Step:
+    """Put the wish to end a held run on record, for its holder to obey: by a person, or for a newer run."""
     assert run.state == "held"
-    after = replace(run, version=run.version + 1, cancel_asked_at=now, cancel_asked_by=by)
-    return Step(before=run, after=after, entries=(_entry(run, "cancel_asked", now, by=by),))
+    after = replace(
+        run, version=run.version + 1, cancel_asked_at=now, cancel_asked_by=by, cancel_why=why, cancel_how=how
+    )
+    return Step(before=run, after=after, entries=(_entry(run, "cancel_asked", now, reason=why, by=by),))
 
 
 def stopping(run: Run, *, now: datetime) -> Step:
@@ -250,6 +254,7 @@ def _released(run: Run, now: datetime) -> Run:
         run,
         version=run.version + 1,
         seat=None,
+        taken={},
         holder=None,
         lease_end_us=None,
         lease_boot=None,

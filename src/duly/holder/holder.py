@@ -75,7 +75,7 @@ class Holder:
         self._carriers = Carriers(self.carrier, wish.slots)
         self._recovery = Recovery(store.clock, self.carrier, self._inbox.deliver, store, self.id)
         self.sweeper = Sweeper(store, self.id, self.place, wish.figures, self.holdings, registry)
-        self.dispatcher = Dispatcher(self.id, self._boot, wish.figures.lease_us, registry.kinds)
+        self.dispatcher = Dispatcher(self.id, self._boot, wish.figures.lease_us, registry.kinds, wish.labels)
         self._planner = Planner(self.id)
         self.writer = Writer(
             store,
@@ -160,6 +160,7 @@ class Holder:
             try:
                 with self.store.write(patience_s=self._wish.figures.beat_us / 1e6) as session:
                     session.holders.insert(row)
+                    session.crowd.set_labels(row.id, row.labels)
                     self._planner.take_back(session)
                 return
             except StoreBusy as error:
@@ -213,6 +214,8 @@ class Holder:
             self._tell("turn failed", {"error": f"{type(error).__name__}: {error}"})
             self.writer.step_carefully()
             raise StoreAway(f"a turn failed: {type(error).__name__}: {error}") from error
+        if turn.asked:
+            self._obey_cancels()  # our own writes are no change that we would notice
         self.heart.claims += turn.claimed
         self.heart.claims_lost = self.dispatcher.lost
         return turn.progress
@@ -265,7 +268,7 @@ class Holder:
         for run in asked:
             holding = self.holdings.get(run.id)
             if holding is not None and holding.stop_why is None:
-                holding.stop("term", "cancelled_by_hand")
+                holding.stop(run.cancel_how, run.cancel_why)
 
     def _look_at_version(self) -> None:
         if machine.monotonic_s() - self._version_looked_s >= self._wish.figures.beat_us / 1e6:

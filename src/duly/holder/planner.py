@@ -42,13 +42,14 @@ class Planner:
 
 
 def soonest(session: Session) -> datetime | None:
-    """The next instant at which something is due, a pause ends, or a waiting run may start."""
+    """The next instant at which something is due, a pause ends, a waiting run may start, or a rate has room again."""
     instants = [
         us
         for us in (
             session.tasks.soonest_us(),
             session.pauses.soonest_us(),
             session.runs.soonest_not_before_us(session.now),
+            session.crowd.soonest_free_us(session.now),
         )
         if us is not None
     ]

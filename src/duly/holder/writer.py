@@ -1,13 +1,13 @@
 """The writer: one thread a process through which all of its work on runs is written, many writes to a commit."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from duly.core.task import Task
 from duly.holder.assignments import hold
 from duly.holder.carrier import Carriers
-from duly.holder.dispatcher import Dispatcher, Won, trim_queue
+from duly.holder.dispatcher import Dispatcher, Won
 from duly.holder.figures import Figures
 from duly.holder.holdings import Holding, Holdings
 from duly.holder.inbox import Inbox
@@ -16,6 +16,7 @@ from duly.holder.settling import Delivery, Settled, Settler
 from duly.runners import folders
 from duly.runners.registry import Registry
 from duly.store import Session, Store
+from duly.store.queueing import trim
 
 DELIVERIES_A_TURN = 200
 
@@ -28,6 +29,8 @@ class Turn:
     opened: int
     claimed: int
     ended: int
+    asked: int
+    """Live runs that were asked to end for newer ones."""
 
     @property
     def progress(self) -> bool:
@@ -100,22 +103,23 @@ class Writer:
             return (
                 is_due(session)
                 or bool(session.pauses.over(session.now))
-                or (self._carriers.free > 0 and bool(session.runs.claimable(session.now, 1)))
-                or bool(session.runs.blocked(1))
+                or (self._carriers.free > 0 and self._dispatcher.may_claim(session))
+                or bool(session.waiting.blocked(session.now, 1))
             )
 
     def _turn(self, deliveries: list[Delivery]) -> Turn:
         sent_us = self._store.clock.lease_us()
-        won: list[Won] = []
+        won: Sequence[Won] = ()
         holdings: list[Holding] = []
         try:
             with self._store.write() as session:
                 settled = self.settler.step(session, deliveries)
-                opened, ended = 0, 0
+                opened, ended, asked = 0, 0, 0
                 if self.accepting:
                     runs, planned = self._planner.open(session)
                     opened = len(runs)
-                    won, ended = self._dispatcher.step(session, self._carriers.free)
+                    done = self._dispatcher.step(session, self._carriers.free)
+                    won, ended, asked = done.won, done.ended, done.asked
                     self._holdings.claiming(one.run.id for one in won)
                     ended += self._trim(session, planned) if runs else 0
                 self.soonest = soonest(session)
@@ -125,10 +129,10 @@ class Writer:
         self._let_go(settled)
         for holding in holdings:
             self._carriers.carry(holding)
-        return Turn(settled=len(settled), opened=opened, claimed=len(won), ended=ended)
+        return Turn(settled=len(settled), opened=opened, claimed=len(won), ended=ended, asked=asked)
 
     def _trim(self, session: Session, planned: list[Task]) -> int:
-        return sum(trim_queue(session, task) for task in planned if task.definition.rules.overlap == "queue")
+        return sum(trim(session, task) for task in planned)
 
     def hold(self, won: Won, sent_us: int) -> Holding:
         """Make the holding of a claim that was won; `sent_us` is the lease clock before its first byte."""

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from duly import ids
 from duly.clock import to_us
+from duly.core.limits import weights_of
 from duly.core.names import key_of
 from duly.core.planning import first_due
 from duly.core.reading import shown
@@ -51,6 +52,7 @@ def add(store: Store, definition: Definition, *, by: str, source: Mapping[str, o
             session.projects.ensure(key_of(definition.project), definition.project, session.now)
             session.tasks.insert(task)
             session.versions.insert(task, era_from_us=to_us(task.planned_until))
+            session.crowd.set_task(task.id, weights_of(definition), definition.rules.needs)
             session.ledger.add([_told(session, "defined", task, by, {"version": 1})])
     return task
 
@@ -130,6 +132,7 @@ def remove(store: Store, word: str, *, by: str) -> Task:
         for pause in session.pauses.all():
             if pause.scope == "task" and pause.target == task.id:
                 session.pauses.delete(pause.id)
+        session.crowd.set_task(task.id, {}, ())
         session.ledger.add([_told(session, "removed", task, by)])
         return _again(session, task)
 

@@ -1,24 +1,21 @@
 """Runs: opened, claimed, kept alive, moved by steps, found by every question the loops and people ask."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Select, TextClause, bindparam, case, func, or_, select, text, update
-from sqlalchemy.sql.elements import ColumnElement, CompilerElement
+from sqlalchemy.sql.elements import CompilerElement
 
 from duly.clock import to_us
 from duly.core.run import Run, Step
 from duly.store import steps
+from duly.store.crowd import Crowd
 from duly.store.engine import Line
 from duly.store.rows import RUN_COLUMNS, run_cells, run_of
 from duly.store.sql import Batch, Statement, insert_batch, rows_of
-from duly.store.tables import runs, tasks
+from duly.store.tables import runs
 
-BY_HAND = "manual"
-SINCE_EVER_US = -(2**62)
 _columns = [runs.c[name] for name in RUN_COLUMNS]
 
 
@@ -31,41 +28,6 @@ def _live() -> TextClause:
     return text("runs.state IN ('held', 'parked')")
 
 
-def _blocked() -> Select[Any]:
-    live = select(runs.c.id, runs.c.task, runs.c.holder, runs.c.started_us).where(_live()).cte("live")
-    return (
-        select(*_columns, live.c.id, live.c.holder, live.c.started_us)
-        .select_from(runs.join(live, live.c.task == runs.c.task).join(tasks, tasks.c.id == runs.c.task))
-        .where(
-            runs.c.task.in_(select(live.c.task)),
-            runs.c.state == "waiting",
-            # True of every row, as the sum below changes no order: so that only what waits of these tasks is read, and
-            # neither all that they ever ran nor all that waits.
-            runs.c.due_us >= SINCE_EVER_US,
-            runs.c.opened_by != BY_HAND,
-            # Overlap is asked of new occurrences: one that was interrupted had its seat, and waits for it again.
-            runs.c.interruptions == 0,
-            tasks.c.overlap == "skip",
-        )
-        .order_by(runs.c.due_us + 0)
-        .limit(bindparam("most"))
-    )
-
-
-def _may_start(opened: ColumnElement[bool]) -> Select[Any]:
-    return (
-        _all()
-        .where(
-            runs.c.state == "waiting",
-            opened,
-            runs.c.not_before_us <= bindparam("now_us"),
-            runs.c.task.not_in(select(runs.c.task).where(_live()).correlate(None)),
-        )
-        .order_by(runs.c.due_us, runs.c.id)
-        .limit(bindparam("most"))
-    )
-
-
 BY_ID = Statement(lambda: _all().where(runs.c.id == bindparam("id")))
 BY_OCCURRENCE = Statement(
     lambda: _all().where(runs.c.task == bindparam("task"), runs.c.occurrence == bindparam("occurrence"))
@@ -74,9 +36,6 @@ IDS_LIKE = Statement(
     lambda: select(runs.c.id).where(runs.c.id.like(bindparam("pattern"), escape="\\")).limit(bindparam("most"))
 )
 INSERT = insert_batch(runs, RUN_COLUMNS)
-CLAIMABLE_BY_HAND = Statement(lambda: _may_start(runs.c.opened_by == BY_HAND))
-CLAIMABLE = Statement(lambda: _may_start(runs.c.opened_by != BY_HAND))
-BLOCKED = Statement(_blocked)
 WAITING_OF = Statement(
     lambda: _all().where(runs.c.task == bindparam("task"), runs.c.state == "waiting").order_by(runs.c.due_us, runs.c.id)
 )
@@ -134,48 +93,6 @@ def _by_ids(size: int) -> CompilerElement:
 
 
 BY_IDS = Batch(_by_ids, ("id",))
-_CLAIMED: dict[str, type] = {
-    "id": str,
-    "was_version": int,
-    "holder": str,
-    "claim_token": str,
-    "lease_end_us": int,
-    "lease_boot": str,
-    "seat": int,
-    "definition_version": int,
-    "started_us": int,
-    "fence_back": int,
-}
-
-
-def _claim(size: int) -> CompilerElement:
-    v = rows_of(size, _CLAIMED)
-    fence = select(tasks.c.fence).where(tasks.c.id == runs.c.task).scalar_subquery()
-    return (
-        update(runs)
-        .where(runs.c.id == v.c.id, runs.c.version == v.c.was_version, runs.c.state == "waiting")
-        .values(
-            state="held",
-            version=runs.c.version + 1,
-            attempt=runs.c.attempt + 1,
-            # In the statement, never from what was read, and one for each row: two attempts never carry one fence.
-            fence=fence - v.c.fence_back,
-            seat=v.c.seat,
-            holder=v.c.holder,
-            claim_token=v.c.claim_token,
-            lease_end_us=v.c.lease_end_us,
-            lease_boot=v.c.lease_boot,
-            definition_version=v.c.definition_version,
-            started_us=v.c.started_us,
-            reason=None,
-            handed_to=None,
-            stopping_us=None,
-        )
-        .returning(*_columns)
-    )
-
-
-CLAIM = Batch(_claim, tuple(_CLAIMED))
 _BEAT: dict[str, type] = {"id": str, "fence": int, "holder": str, "boot": str, "end_us": int}
 
 
@@ -197,30 +114,6 @@ def _beat(size: int) -> CompilerElement:
 
 
 BEAT = Batch(_beat, tuple(_BEAT))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """What a claim gives a waiting run: holder, token, lease, seat and the definition it will be performed by."""
-
-    run: Run
-    holder: str
-    token: str
-    lease_end_us: int
-    lease_boot: str
-    seat: int
-    definition_version: int
-    started_at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Blocked:
-    """A waiting run whose seat is taken, and the run that has it."""
-
-    run: Run
-    by_run: str
-    by_holder: str | None
-    since_us: int | None
 
 
 class Runs:
@@ -259,49 +152,6 @@ class Runs:
             rows.append([cells[name] for name in RUN_COLUMNS])
         self._line.many(INSERT, rows)
 
-    def claimable(self, now: datetime, most: int) -> list[Run]:
-        """Waiting runs whose time has come and whose task has a free seat: by hand first, then in due order."""
-        now_us = to_us(now)
-        rows = self._line.rows(CLAIMABLE_BY_HAND, now_us=now_us, most=most)
-        if len(rows) < most:
-            rows += self._line.rows(CLAIMABLE, now_us=now_us, most=most - len(rows))
-        return [run_of(row) for row in rows]
-
-    def blocked(self, most: int) -> list[Blocked]:
-        """Waiting runs that time or an event opened, of tasks that skip when their seat is taken, as it is."""
-        width = len(RUN_COLUMNS)
-        return [
-            Blocked(run=run_of(row[:width]), by_run=row[width], by_holder=row[width + 1], since_us=row[width + 2])
-            for row in self._line.rows(BLOCKED, most=most)
-        ]
-
-    def claim(self, claims: Sequence[Claim]) -> list[Run]:
-        """Claim waiting runs; gives those that were won, as they stand now.
-
-        The fence of each task was raised before by the number of its claims; the last of them gets the highest.
-        """
-        left = Counter(claim.run.task for claim in claims)
-        left_at = []
-        for claim in claims:
-            left[claim.run.task] -= 1
-            left_at.append(left[claim.run.task])
-        rows = [
-            (
-                claim.run.id,
-                claim.run.version,
-                claim.holder,
-                claim.token,
-                claim.lease_end_us,
-                claim.lease_boot,
-                claim.seat,
-                claim.definition_version,
-                to_us(claim.started_at),
-                back,
-            )
-            for claim, back in zip(claims, left_at, strict=True)
-        ]
-        return [run_of(row) for row in self._line.many(CLAIM, rows)]
-
     def beat(self, vouched: Sequence[tuple[str, int]], *, holder: str, boot: str, end_us: int) -> set[tuple[str, int]]:
         """Extend the leases of these (run, fence) pairs; gives those that are still this holder's."""
         rows = [(run, fence, holder, boot, end_us) for run, fence in sorted(vouched)]
@@ -309,7 +159,9 @@ class Runs:
 
     def move(self, moved: Sequence[Step], *, naming_lease: bool = False) -> set[str]:
         """Write steps; gives the ids of the runs that still stood as they were read."""
-        return steps.write(self._line, moved, naming_lease=naming_lease)
+        won = steps.write(self._line, moved, naming_lease=naming_lease)
+        Crowd(self._line).stepped([step for step in moved if step.after.id in won])
+        return won
 
     def waiting_of(self, task: str) -> list[Run]:
         """A task's waiting runs, in due order."""

@@ -13,6 +13,7 @@ from duly.clock import Clock
 from duly.errors import StoreAway, StoreUnknown
 from duly.store import engine, making
 from duly.store.address import Address, check_path, check_place, remember
+from duly.store.crowd import Crowd
 from duly.store.engine import PATIENCE_S, Company, Line
 from duly.store.holders import Holders
 from duly.store.ledger import Ledger
@@ -22,6 +23,7 @@ from duly.store.projects import Projects
 from duly.store.runs import Runs
 from duly.store.tasks import Tasks
 from duly.store.versions import Versions
+from duly.store.waiting import Waiting
 
 ASK_ANYWAY_S = 1.0
 
@@ -36,6 +38,8 @@ class Session:
     tasks: Tasks
     versions: Versions
     runs: Runs
+    waiting: Waiting
+    crowd: Crowd
     missed: MissedOnes
     ledger: Ledger
     holders: Holders
@@ -251,6 +255,8 @@ class Store:
             tasks=Tasks(line),
             versions=Versions(line),
             runs=Runs(line),
+            waiting=Waiting(line),
+            crowd=Crowd(line),
             missed=MissedOnes(line),
             ledger=Ledger(line),
             holders=Holders(line),
