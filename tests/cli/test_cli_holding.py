@@ -15,7 +15,7 @@ from duly.operations import holding
 from duly.store import Store
 from duly.store.address import Address
 from duly.store.rows import HolderRow
-from duly.store.runs import Claim
+from duly.store.waiting import Claim
 
 FENCE = """task task_name project fence current reason highest run attempt state outcome holder lease_left_s"""
 
@@ -88,7 +88,7 @@ def claimed(scene: Scene, name: str = "hello") -> Task:
     with store.write() as session:
         (run,) = session.runs.claimable(session.now, 10)
         session.tasks.raise_fences([(run.task, 1)])
-        session.runs.claim(
+        session.waiting.claim(
             [
                 Claim(
                     run=run,
