@@ -86,7 +86,7 @@ def claimed(scene: Scene, name: str = "hello") -> Task:
     scene.ok("run", name)
     store = Store.open(Address(path=scene.store), scene.env)
     with store.write() as session:
-        (run,) = session.runs.claimable(session.now, 10)
+        (run,) = session.waiting.claimable(session.now, 10, holder="hld_a")
         session.tasks.raise_fences([(run.task, 1)])
         session.waiting.claim(
             [
