@@ -27,6 +27,9 @@ from duly.store.tables import (
     throttles,
 )
 
+SWITCHES = "kind IN ('defined', 'enabled', 'disabled', 'paused', 'unpaused', 'removed')"
+"""The entries that tell how a task stood; queries say it in these very words, for SQLite to use the index."""
+
 
 def _index(name: str, *columns: Column[Any], unique: bool = False, where: str | None = None) -> Index:
     condition = None if where is None else text(where)
@@ -54,6 +57,9 @@ ALL = (
     _index("ledger_task", ledger.c.task, ledger.c.seq),
     _index("ledger_run", ledger.c.run, ledger.c.seq),
     _index("ledger_at", ledger.c.at_us),
+    # What `why` asks of any moment: the stretch of equal fates it lies in, and how switches and holds stood.
+    _index("ledger_stretches", ledger.c.task, ledger.c.until_us, where="until_us IS NOT NULL"),
+    _index("ledger_switches", ledger.c.task, ledger.c.at_us, where=SWITCHES),
     _index("limits_free", limits.c.free_us, where="free_us IS NOT NULL"),
     _index("task_limits_key", task_limits.c.key),
     _index("limit_starts_key", limit_starts.c.key, limit_starts.c.at_us),

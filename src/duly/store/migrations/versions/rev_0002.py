@@ -10,6 +10,7 @@ depends_on = None
 
 SERIAL = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 BY_HAND_RANK = -1_000_000
+SWITCHES = "kind IN ('defined', 'enabled', 'disabled', 'paused', 'unpaused', 'removed')"
 
 
 def upgrade() -> None:
@@ -151,6 +152,8 @@ def _indexes() -> None:
     _index("missed_expires", "missed", ["expires_us"], where="state = 'open'")
     _index("missed_run", "missed", ["run"], where="run IS NOT NULL")
     _index("ledger_at", "ledger", ["at_us"])
+    _index("ledger_stretches", "ledger", ["task", "until_us"], where="until_us IS NOT NULL")
+    _index("ledger_switches", "ledger", ["task", "at_us"], where=SWITCHES)
     _index("limits_free", "limits", ["free_us"], where="free_us IS NOT NULL")
     _index("task_limits_key", "task_limits", ["key"])
     _index("limit_starts_key", "limit_starts", ["key", "at_us"])
