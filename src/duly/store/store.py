@@ -21,6 +21,7 @@ from duly.store.missed import MissedOnes
 from duly.store.pauses import Pauses
 from duly.store.projects import Projects
 from duly.store.runs import Runs
+from duly.store.skips import Skips
 from duly.store.tasks import Tasks
 from duly.store.versions import Versions
 from duly.store.waiting import Waiting
@@ -45,6 +46,7 @@ class Session:
     holders: Holders
     pauses: Pauses
     projects: Projects
+    skips: Skips
 
 
 class Store:
@@ -262,6 +264,7 @@ class Store:
             holders=Holders(line),
             pauses=Pauses(line),
             projects=Projects(line),
+            skips=Skips(line),
         )
 
 
