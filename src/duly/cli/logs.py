@@ -69,11 +69,11 @@ def _run(session: "Session", which: str) -> "Run":
 
 def _folder(store: "Store", session: "Session", run: "Run", number: int | None) -> Path | None:
     """Give the folder of an attempt; None where the run has not begun one."""
-    from duly.operations.telling import attempts_of
+    from duly.core.ledger import attempts
 
     if number is None or number == run.attempt:
         return _of_fence(store, run.id, run.fence) if run.attempt else None
-    for one in attempts_of(session.ledger.of_run(run.id)):
+    for one in attempts(one.entry for one in session.ledger.of_run(run.id)):
         if one.attempt == number:
             return _of_fence(store, run.id, one.fence)
     raise Invalid(

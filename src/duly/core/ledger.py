@@ -38,8 +38,9 @@ def attempts(entries: Iterable[Entry]) -> tuple[Attempt, ...]:
         elif out and out[-1].ended_at is None and entry.kind == "taken_over":
             out[-1] = replace(out[-1], holder=entry.holder)
         elif out and out[-1].ended_at is None and entry.kind in {"ended", "swept", "returned"}:
-            outcome = entry.details.get("outcome")
-            word = {"swept": "abandoned", "returned": None}.get(entry.kind, str(outcome))
+            # What was returned never began, unless its attempt failed and the run waits for the next.
+            outcome = "abandoned" if entry.kind == "swept" else entry.details.get("outcome")
+            word = None if outcome is None else str(outcome)
             out[-1] = replace(out[-1], ended_at=entry.at, outcome=word, reason=entry.reason)
     return tuple(out)
 
@@ -56,7 +57,9 @@ def _after(run: Folded, entry: Entry) -> Folded:
         case "handed_over":
             return _current(run, entry, holder=entry.holder)
         case "returned":
-            return replace(_current(run, entry, holder=entry.holder), state="waiting")
+            run = replace(_current(run, entry, holder=entry.holder), state="waiting")
+            again = entry.details.get("next") == "retry"
+            return replace(run, reason=entry.reason) if again else run
         case "swept":
             run = _current(run, entry, holder=entry.holder)
             again = entry.details.get("next") == "retry"

@@ -69,7 +69,9 @@ class Run:
     retries: int = 0
     """How often it was tried again after a failure."""
     tried: RunOutcome | None = None
-    """The outcome of its last attempt, while it waits to be tried again."""
+    """The outcome of its last attempt that ended, until the run itself ends."""
+    tried_reason: str | None = None
+    """The reason of that outcome."""
     exit_code: int | None = None
     signal: int | None = None
     error: str | None = None

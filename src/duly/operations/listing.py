@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from duly.clock import to_us
+from duly.core.ledger import attempts
 from duly.core.names import key_of
 from duly.core.reading import shown
 from duly.core.run import Run
@@ -12,7 +13,7 @@ from duly.core.task import Task
 from duly.errors import Invalid
 from duly.operations import shapes
 from duly.operations.lookup import find_task, told
-from duly.operations.telling import attempts_of, waiting_for
+from duly.operations.telling import waiting_for
 from duly.store.pauses import holding
 from duly.store.rows import Pause, Written
 from duly.store.store import Session
@@ -95,7 +96,7 @@ def run_shape(session: Session, run: Run, task: Task | None) -> dict[str, object
         project=None if task is None else task.definition.project,
         host=None if holder is None else holder.host,
         waiting_for=waiting_for(session, run),
-        attempts=attempts_of(session.ledger.of_run(run.id)) if run.attempt else (),
+        attempts=attempts(one.entry for one in session.ledger.of_run(run.id)) if run.attempt else (),
     )
 
 

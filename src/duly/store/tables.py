@@ -133,6 +133,7 @@ runs = Table(
     Column("taken", Text),
     Column("retries", Integer, nullable=False, server_default="0"),
     Column("tried", Text),
+    Column("tried_reason", Text),
     Column("cancel_why", Text),
     Column("cancel_how", Text),
     Column("event", Text),

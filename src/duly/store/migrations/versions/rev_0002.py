@@ -39,6 +39,7 @@ def _columns() -> None:
     op.add_column("runs", sa.Column("taken", sa.Text()))
     op.add_column("runs", sa.Column("retries", sa.Integer(), nullable=False, server_default="0"))
     op.add_column("runs", sa.Column("tried", sa.Text()))
+    op.add_column("runs", sa.Column("tried_reason", sa.Text()))
     op.add_column("runs", sa.Column("cancel_why", sa.Text()))
     op.add_column("runs", sa.Column("cancel_how", sa.Text()))
     op.add_column("runs", sa.Column("event", sa.Text()))
