@@ -54,6 +54,8 @@ class Run:
     event: str | None = None
     args: tuple[str, ...] = ()
     """Further arguments of the command, for this run only."""
+    spread: timedelta = timedelta(0)
+    """How long after its due instant it was meant to start; what it is late is counted from there."""
     retry_of: str | None = None
     started_at: datetime | None = None
     stopping_since: datetime | None = None

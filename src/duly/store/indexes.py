@@ -13,6 +13,7 @@ from sqlalchemy import Column, Index, text
 from duly.store.tables import (
     events,
     holder_labels,
+    holders,
     ledger,
     limit_starts,
     limits,
@@ -46,8 +47,10 @@ ALL = (
     _index("runs_waiting_task", runs.c.task, runs.c.due_us, where="state = 'waiting'"),
     _index("runs_task", runs.c.task, runs.c.id),
     _index("tasks_name", tasks.c.project_key, tasks.c.name_key, unique=True, where="removed_us IS NULL"),
-    # A task that is paused, disabled, done, broken or removed has no next start: it is not in this index.
-    _index("tasks_due", tasks.c.next_start_us, where="next_start_us IS NOT NULL"),
+    # A task that is paused, disabled, done, broken or removed has no next instant: it is not in this index.
+    _index("tasks_due", tasks.c.next_due_us, where="next_due_us IS NOT NULL"),
+    _index("tasks_zone_data", tasks.c.zone_data, where="removed_us IS NULL"),
+    _index("holders_alive", holders.c.zone_data, where="state = 'alive'"),
     _index("tasks_trouble", tasks.c.id, where="trouble IS NOT NULL"),
     _index("pauses_target", pauses.c.scope, pauses.c.target, unique=True),
     _index("missed_task", missed.c.task, missed.c.due_us),

@@ -57,7 +57,7 @@ def write_plans(session: Session, due: Sequence[Task], *, holder: str | None) ->
 def bring_up_to_now(session: Session, task: Task) -> Task:
     """Give every occurrence of this task up to now its fate, under the definition in force; gives it as it stands."""
     for _ in range(OPEN_AGAIN):
-        if task.broken is not None or task.next_start_at is None or task.next_start_at > session.now:
+        if task.broken is not None or task.next_due_at is None or task.next_due_at > session.now:
             return task
         write_plans(session, [task], holder=None)
         again = session.tasks.by_id(task.id)

@@ -134,6 +134,7 @@ def run_of(row: Sequence[Any]) -> Run:
         cancel_how=r["cancel_how"] or "term",
         event=r["event"],
         args=tuple(json.loads(r["args"])) if r["args"] else (),
+        spread=timedelta(microseconds=r["spread_us"]),
     )
 
 
@@ -188,6 +189,7 @@ def run_cells(run: Run) -> dict[str, Any]:
         "cancel_how": None if run.cancel_how == "term" else run.cancel_how,
         "event": run.event,
         "args": json.dumps(run.args, ensure_ascii=False) if run.args else None,
+        "spread_us": run.spread // MICROSECOND,
     }
 
 

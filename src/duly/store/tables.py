@@ -138,6 +138,7 @@ runs = Table(
     Column("cancel_how", Text),
     Column("event", Text),
     Column("args", Text),
+    Column("spread_us", BigInteger, nullable=False, server_default="0"),
 )
 
 missed = Table(

@@ -53,19 +53,16 @@ PAGE = Statement(
 )
 DUE = Statement(
     lambda: (
-        _all()
-        .where(tasks.c.next_start_us <= bindparam("now_us"))
-        .order_by(tasks.c.next_start_us)
-        .limit(bindparam("most"))
+        _all().where(tasks.c.next_due_us <= bindparam("now_us")).order_by(tasks.c.next_due_us).limit(bindparam("most"))
     )
 )
 IDS = Statement(lambda: select(tasks.c.id).order_by(tasks.c.id))
-SOONEST = Statement(lambda: select(func.min(tasks.c.next_start_us)).where(tasks.c.next_start_us.is_not(None)))
+SOONEST = Statement(lambda: select(func.min(tasks.c.next_due_us)).where(tasks.c.next_due_us.is_not(None)))
 NEXT = Statement(
     lambda: (
         _all()
-        .where(tasks.c.next_start_us.is_not(None))
-        .order_by(tasks.c.next_start_us, tasks.c.id)
+        .where(tasks.c.next_due_us.is_not(None))
+        .order_by(tasks.c.next_due_us, tasks.c.id)
         .limit(bindparam("most"))
     )
 )
@@ -237,16 +234,16 @@ class Tasks:
         return [task_of(row) for row in self._line.rows(IN_SCOPE, scope=scope, target=target)]
 
     def due(self, now: datetime, most: int) -> list[Task]:
-        """Tasks whose next start has come, the earliest first."""
+        """Tasks whose next instant has come, the earliest first."""
         return [task_of(row) for row in self._line.rows(DUE, now_us=to_us(now), most=most)]
 
     def soonest_us(self) -> int | None:
-        """The instant of the earliest next start of all tasks."""
+        """The earliest next due instant of all tasks."""
         row = self._line.row(SOONEST)
         return None if row is None else row[0]
 
     def next(self, most: int) -> list[Task]:
-        """Tasks by their next start, the earliest first."""
+        """Tasks by their next due instant, the earliest first."""
         return [task_of(row) for row in self._line.rows(NEXT, most=most)]
 
     def counts(self) -> tuple[int, int, int | None]:

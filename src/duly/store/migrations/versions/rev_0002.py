@@ -44,6 +44,7 @@ def _columns() -> None:
     op.add_column("runs", sa.Column("cancel_how", sa.Text()))
     op.add_column("runs", sa.Column("event", sa.Text()))
     op.add_column("runs", sa.Column("args", sa.Text()))
+    op.add_column("runs", sa.Column("spread_us", sa.BigInteger(), nullable=False, server_default="0"))
     op.add_column("missed", sa.Column("expires_us", sa.BigInteger()))
 
 
@@ -150,6 +151,11 @@ def _indexes() -> None:
     op.drop_index("runs_waiting", "runs")
     op.drop_index("runs_waiting_hand", "runs")
     _index("runs_waiting", "runs", ["project", "rank", "due_us", "id"], where="state = 'waiting'")
+    # What is due is found by its due instant: its spread is a wait of its run, never of the cursor.
+    op.drop_index("tasks_due", "tasks")
+    _index("tasks_due", "tasks", ["next_due_us"], where="next_due_us IS NOT NULL")
+    _index("tasks_zone_data", "tasks", ["zone_data"], where="removed_us IS NULL")
+    _index("holders_alive", "holders", ["zone_data"], where="state = 'alive'")
     _index("missed_expires", "missed", ["expires_us"], where="state = 'open'")
     _index("missed_run", "missed", ["run"], where="run IS NOT NULL")
     _index("ledger_at", "ledger", ["at_us"])
