@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from duly import ids
-from duly.clock import to_us
-from duly.core.limits import weights_of
 from duly.core.names import key_of
 from duly.core.planning import first_due
 from duly.core.reading import shown
@@ -15,7 +13,7 @@ from duly.core.task import Definition, Task
 from duly.core.triggers import Once, next_after
 from duly.errors import Invalid, Refused
 from duly.operations.lookup import find_task, told
-from duly.store import Session, Store
+from duly.store import Session, Store, definitions_written
 from duly.store.plans import arm, disarm
 from duly.store.rows import Pause
 from duly.store.switches import attempt, end_waiting, is_armed, lift, lift_over, switch_off, switch_on, write
@@ -49,10 +47,7 @@ def add(store: Store, definition: Definition, *, by: str, source: Mapping[str, o
                 hint=f"another name, or duly remove {told(taken)}",
             )
         if not dry_run:
-            session.projects.ensure(key_of(definition.project), definition.project, session.now)
-            session.tasks.insert(task)
-            session.versions.insert(task, era_from_us=to_us(task.planned_until))
-            session.crowd.set_task(task.id, weights_of(definition), definition.rules.needs)
+            task = definitions_written.add(session, task)
             session.ledger.add([_told(session, "defined", task, by, {"version": 1})])
     return task
 
@@ -132,7 +127,7 @@ def remove(store: Store, word: str, *, by: str) -> Task:
         for pause in session.pauses.all():
             if pause.scope == "task" and pause.target == task.id:
                 session.pauses.delete(pause.id)
-        session.crowd.set_task(task.id, {}, ())
+        definitions_written.forget(session, task)
         session.ledger.add([_told(session, "removed", task, by)])
         return _again(session, task)
 

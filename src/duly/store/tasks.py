@@ -102,6 +102,19 @@ SET_STATE = Statement(
         )
     )
 )
+REWRITTEN = (
+    *("project", "project_key", "name", "name_key", "enabled", "definition", "definition_version", "version", "source"),
+    *("updated_us", "overlap", "queue", "seats", "rank", "trouble"),
+    *("planned_until_us", "next_due_us", "next_start_us", "done", "planned_wall", "zone_data"),
+)
+"""What a new version of a definition writes; all else of a task's row stands."""
+SET_DEFINITION = Statement(
+    lambda: (
+        update(tasks)
+        .where(tasks.c.id == bindparam("of"), tasks.c.version == bindparam("was_version"))
+        .values({name: bindparam(name, type_=tasks.c[name].type) for name in REWRITTEN})
+    )
+)
 SET_TROUBLE = Statement(
     lambda: (
         update(tasks)
@@ -303,6 +316,12 @@ class Tasks:
             )
             == 1
         )
+
+    def set_definition(self, before: Task, after: Task) -> bool:
+        """Write a task's definition with all it decides if its version still stands; False: somebody was faster."""
+        cells = _cells(after)
+        given = {name: cells[name] for name in REWRITTEN}
+        return self._line.run(SET_DEFINITION, of=before.id, was_version=before.version, **given) == 1
 
     def count_end(self, ends: Sequence[tuple[str, str, int]]) -> None:
         """Note ends of runs as (task, run, SUCCESS | FAILURE | NEITHER), each in its turn."""

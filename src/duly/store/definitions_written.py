@@ -1,0 +1,59 @@
+"""Definitions written down: a task's row, the version it makes, and the rows derived from it, in one place.
+
+Whoever adds a task, edits one or removes one comes through here, so that no row which admission, events or `verify`
+read can lag behind the definition it was made from.
+"""
+
+from dataclasses import replace
+
+from duly.clock import to_us
+from duly.core.limits import weights_of
+from duly.core.names import key_of
+from duly.core.task import Task
+from duly.errors import Refused
+from duly.store.placing import place
+from duly.store.store import Session
+
+
+def add(session: Session, task: Task) -> Task:
+    """Write a new task with its first version; gives it with its project spelled as that goes by already."""
+    task = _owned(session, task)
+    session.tasks.insert(task)
+    session.versions.insert(task, era_from_us=to_us(task.planned_until))
+    _derive(session, task)
+    return task
+
+
+def rewrite(session: Session, before: Task, after: Task, *, era_from_us: int) -> Task:
+    """Write the next version of a task's definition, with its cursor and its next start as they stand in `after`.
+
+    Refused `version_conflict` when the task is no longer as it was read.
+    """
+    after = replace(
+        _owned(session, after),
+        version=before.version + 1,
+        definition_version=before.definition_version + 1,
+        updated_at=session.now,
+    )
+    if not session.tasks.set_definition(before, after):
+        raise Refused("version_conflict", f"{before.definition.name} was changed by somebody else", details={})
+    session.versions.insert(after, era_from_us=era_from_us)
+    place(session.line, [after.id])
+    _derive(session, after)
+    return after
+
+
+def forget(session: Session, task: Task) -> None:
+    """Take away what was derived from the definition of a task that is removed; its row and its versions stay."""
+    session.crowd.set_task(task.id, {}, ())
+
+
+def _owned(session: Session, task: Task) -> Task:
+    definition = task.definition
+    project = session.projects.ensure(key_of(definition.project), definition.project, session.now)
+    return task if project == definition.project else replace(task, definition=replace(definition, project=project))
+
+
+def _derive(session: Session, task: Task) -> None:
+    """Write what others read without the definition: which limits and labels it names, which events it takes."""
+    session.crowd.set_task(task.id, weights_of(task.definition), task.definition.rules.needs)
