@@ -6,7 +6,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -38,6 +38,7 @@ def serve(
     drain: timedelta | None = None,
     as_json: bool = False,
     allow_network_fs: bool = False,
+    labels: Sequence[str] = (),
 ) -> int:
     """Serve a store until TERM or INT, or until idle where that was wished; gives the exit code.
 
@@ -46,7 +47,7 @@ def serve(
     """
     if not allow_network_fs:
         mounts.check_local(address.path)
-    wanted = wish(slots=slots, beat=beat, lease=lease, drain=drain, until_idle=until_idle)
+    wanted = wish(slots=slots, beat=beat, lease=lease, drain=drain, until_idle=until_idle, labels=labels)
     store = Store.open(address, create=True, migrate=True)
     try:
         sound = store.quick_check() if address.path.stat().st_size <= CHECKED_BYTES else "ok"

@@ -42,6 +42,7 @@ def _add(name: str, extra: tuple[str, ...], dry_run: bool, **given: Any) -> None
     from duly.cli.joining import address, hint_nobody, open_for_change
     from duly.definitions import read_definition
     from duly.operations import tasks
+    from duly.operations.limits import check_fits
     from duly.operations.lookup import caller
 
     argv = click.get_current_context().meta.get("duly.argv")
@@ -55,13 +56,15 @@ def _add(name: str, extra: tuple[str, ...], dry_run: bool, **given: Any) -> None
     machine = zones.machine_zone() if given["zone"] is None else None
     read = read_definition(wanted, now=now, default_zone=machine)
     warnings = (*read.warnings, *_no_folder(given["cwd"]))
-    for note in warnings if not settings().as_json else ():
-        out.note(f"warning: {plain(note)}")
     if dry_run and not address().path.exists():
         task = tasks.first_version(read.definition, now=now, by=caller(), source={"kind": "cli"})
     else:
         with open_for_change(create=True) as store:
             task = tasks.add(store, read.definition, by=caller(), source={"kind": "cli"}, dry_run=dry_run)
+            with store.read() as session:
+                warnings = (*warnings, *check_fits(session, read.definition))
+    for note in warnings if not settings().as_json else ():
+        out.note(f"warning: {plain(note)}")
     _answer(task, warnings, dry_run=dry_run)
     if not dry_run:
         hint_nobody(address(), "it will run when somebody does")

@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "status": ("status", "say how things stand"),
     "ledger": ("ledger", "tell the story of every occurrence and run"),
     "verify": ("status", "check the promises on this store"),
+    "limit": ("limits", "set, list and remove limits over many tasks"),
     "holders": ("holding", "list the processes that serve this store"),
     "fence": ("holding", "say whether a fence is current"),
     "config": ("configuring", "show the settings of this host, and where each comes from"),

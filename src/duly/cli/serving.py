@@ -25,6 +25,12 @@ if TYPE_CHECKING:
         click.Option(["--beat"], metavar="SPAN", help="How often leases are extended.  [20s]"),
         click.Option(["--lease"], metavar="SPAN", help="How long a claim holds without a beat.  [100s]"),
         click.Option(["--drain"], metavar="SPAN", help="How long live runs may go on at a stop.  [30s]"),
+        click.Option(
+            ["--label", "labels"],
+            metavar="L",
+            multiple=True,
+            help="A label this process has, for tasks that need it (may be repeated).",
+        ),
         click.Option(["--until-idle"], is_flag=True, help="Stop when nothing is due, waiting or running."),
         click.Option(
             ["--allow-network-fs"],
@@ -34,7 +40,7 @@ if TYPE_CHECKING:
         ),
     ],
 )
-def serve(until_idle: bool, allow_network_fs: bool | None, **given: str | None) -> int:
+def serve(until_idle: bool, labels: tuple[str, ...], allow_network_fs: bool | None, **given: str | None) -> int:
     """Serve a store."""
     from duly import app
     from duly.core.spans import write_span
@@ -50,6 +56,7 @@ def serve(until_idle: bool, allow_network_fs: bool | None, **given: str | None) 
         address(),
         slots=cast(int | None, _set("serve.slots", given["slots"]).value),
         until_idle=until_idle,
+        labels=labels,
         as_json=settings().as_json,
         allow_network_fs=_set("serve.allow_network_fs", allow_network_fs).value is True,
         **spans,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from duly.config import slots_default
+from duly.core.reading import read_word
 from duly.holder.figures import Figures, figures
 
 
@@ -26,6 +27,7 @@ def wish(
     lease: timedelta | None = None,
     drain: timedelta | None = None,
     until_idle: bool = False,
+    labels: Sequence[str] = (),
 ) -> Wish:
     """Make a wish with the defaults filled in; Invalid when the figures leave no room for safety."""
     made = figures(**{name: value for name, value in (("beat", beat), ("lease", lease)) if value is not None})
@@ -34,4 +36,5 @@ def wish(
         figures=made,
         drain=drain if drain is not None else timedelta(seconds=30),
         until_idle=until_idle,
+        labels=tuple(sorted({read_word(label, "--label") for label in labels})),
     )

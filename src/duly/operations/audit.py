@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from duly.core.ledger import Folded, fold
 from duly.core.run import Entry, Run
+from duly.operations.audit_crowds import Crowds, counters
 from duly.operations.audit_fates import Finding, fates
 from duly.store import Session, Store
 
@@ -13,16 +14,19 @@ FINDINGS_MOST = 1_000
 
 
 def verify(store: Store) -> list[Finding]:
-    """Check P1, P2, P4 and P6 on the whole store, as it stands at one moment; changes nothing."""
+    """Check P1, P2, P4, P6 and the limits of P8 on the whole store, as it stands at one moment; changes nothing."""
     with store.read() as session:
         found: list[Finding] = []
         by_task: dict[str, list[Entry]] = {}
         by_run: dict[str, list[Entry]] = {}
+        crowds = Crowds()
         for entry in _entries(session):
+            crowds.read(entry)
             if entry.task is not None:
                 by_task.setdefault(entry.task, []).append(entry)
             if entry.run is not None:
                 by_run.setdefault(entry.run, []).append(entry)
+        found += [*crowds.found, *counters(session)]
         for entries in by_task.values():
             found += _once(entries)
             found += _seats(entries)

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from duly.core.definition_json import action_to_json, rule_to_json
+from duly.core.limits import Limit
 from duly.core.rule_fields import RULES
 from duly.core.run import Attempt, Missed, Run
 from duly.core.spans import write_instant
@@ -265,6 +266,22 @@ def fence(task: Task, number: int, *, run: Run | None, reason: str | None, lease
         "outcome": None if run is None else run.outcome,
         "holder": None if run is None else run.holder,
         "lease_left_s": None if lease_end is None else round((lease_end - lease_us) / 1e6, 3),
+    }
+
+
+def limit(limit: Limit, *, tasks: int) -> dict[str, object]:
+    """Show a limit as it stands."""
+    return {
+        "key": limit.key,
+        "n": limit.most,
+        "per": None
+        if limit.rate is None or limit.rate_for is None
+        else {"starts": limit.rate, "within": rule_to_json(limit.rate_for)},
+        "used": limit.used,
+        "free_at": instant(limit.free_at),
+        "tasks": tasks,
+        "set_at": instant(limit.set_at),
+        "set_by": limit.set_by,
     }
 
 

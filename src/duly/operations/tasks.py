@@ -12,6 +12,7 @@ from duly.core.run import Entry
 from duly.core.task import Definition, Task
 from duly.core.triggers import Once, next_after
 from duly.errors import Invalid, Refused
+from duly.operations.limits import check_fits
 from duly.operations.lookup import find_task, told
 from duly.store import Session, Store, definitions_written
 from duly.store.plans import arm, disarm
@@ -175,6 +176,7 @@ def unpause(store: Store, scope: str, target: str, *, by: str) -> Paused | None:
 
 def _new(session: Session, definition: Definition, *, by: str, source: Mapping[str, object]) -> Task:
     task = first_version(definition, now=session.now, by=by, source=source)
+    check_fits(session, definition)
     return task if is_armed(task, session.pauses.all()) else disarm(task)
 
 
