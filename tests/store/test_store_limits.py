@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from store_scene import HOUR, KINDS, LEASE_US, MINUTE, NINE, SECOND, Scene, minutely, scene, without
@@ -19,7 +20,7 @@ from duly.store import waiting
 from duly.store.queueing import trim
 
 
-def due(s: Scene, names: list[str], **rules: object) -> list[Task]:
+def due(s: Scene, names: list[str], **rules: Any) -> list[Task]:
     """So many tasks, each with one run that waits at NINE + a minute."""
     tasks = [s.add(name, minutely(), **rules) for name in names]
     s.at(NINE + MINUTE)
@@ -74,9 +75,9 @@ def test_a_weight_takes_that_much_and_a_lighter_run_behind_it_is_not_held_up(tmp
     with scene(tmp_path) as s:
         set_limit(s, "mem", 4)
         heavy = s.add("heavy", minutely(), limits={"mem": 3})
-        second = s.add("second", minutely(), limits={"mem": 2})
-        light = s.add("light", minutely(), limits={"mem": 1})
-        s.at(NINE + MINUTE)
+        second = s.add("second", minutely(NINE + SECOND), limits={"mem": 2})
+        light = s.add("light", minutely(NINE + 2 * SECOND), limits={"mem": 1})
+        s.at(NINE + MINUTE + 2 * SECOND)
         s.plan()
         assert {one.task.id for one in s.claim()} == {heavy.id, light.id}
         assert used(s, "mem") == 4
