@@ -7,7 +7,7 @@ from typing import Literal
 from zoneinfo import ZoneInfo
 
 from duly.core.lateness import grace_for
-from duly.core.schedule import TICK, count_due, dues, last_due, last_due_before, next_due
+from duly.core.schedule import TICK, count_due, dues, is_over, last_due, last_due_before, next_due
 from duly.core.task import Definition, Task
 
 OPENINGS_MOST = 100
@@ -58,7 +58,7 @@ def plan(task: Task, zone: ZoneInfo, now: datetime) -> Plan:
             stretch=None,
             planned_until=cursor,
             next_due_at=following,
-            done=bool(definition.triggers) and following is None,
+            done=is_over(definition, following),
         )
     punctual = _punctual(definition, zone, cursor, newest, now)
     until = punctual[-1] if punctual else newest
@@ -72,7 +72,7 @@ def plan(task: Task, zone: ZoneInfo, now: datetime) -> Plan:
         stretch=stretch,
         planned_until=until,
         next_due_at=following,
-        done=following is None,
+        done=is_over(definition, following),
     )
 
 

@@ -23,6 +23,16 @@ def next_due(definition: Definition, zone: ZoneInfo, after: datetime) -> datetim
     return None if found is None or (rules.until is not None and found > rules.until) else found
 
 
+def is_over(definition: Definition, following: datetime | None) -> bool:
+    """Tell whether nothing starts the task by itself any more, given its next due instant."""
+    return following is None and triggers.yields_instants(definition.triggers) and not takes_events(definition)
+
+
+def takes_events(definition: Definition) -> bool:
+    """Tell whether an event can start the task."""
+    return triggers.takes_events(definition.triggers)
+
+
 def last_due(definition: Definition, zone: ZoneInfo, moment: datetime) -> datetime | None:
     """Give the last instant not after `moment` at which the task was due."""
     rules = definition.rules

@@ -1,12 +1,14 @@
 """Triggers as JSON, in the shapes scripts rely on, and back."""
 
+import json
 from collections.abc import Mapping
 from datetime import datetime, time
 
 from duly.core.cron import read_line
+from duly.core.event_text import check_value, read_path, read_source
 from duly.core.meant import read_time
 from duly.core.spans import exact_instant, local_reading, read_span, write_instant, write_local, write_span
-from duly.core.triggers import Cron, Daily, Every, Once, Trigger, Weekly
+from duly.core.triggers import Cron, Daily, Every, On, Once, Throttle, Trigger, Weekly
 from duly.errors import Invalid
 
 DAY_NAMES = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -16,6 +18,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "weekly": ("weekdays", "times"),
     "once": ("at", "local"),
     "every": ("span", "anchor"),
+    "event": ("source", "match", "throttle"),
 }
 MAX_LIST = 100
 
@@ -37,6 +40,9 @@ def to_json(trigger: Trigger) -> dict[str, object]:
             return {"kind": "once", "local": write_local(local)}
         case Every():
             return {"kind": "every", "span": write_span(trigger.span), "anchor": write_instant(trigger.anchor)}
+        case On():
+            match = dict(trigger.match)
+            return {"kind": "event", "source": trigger.source, "match": match, "throttle": _throttle(trigger.throttle)}
 
 
 def from_json(obj: object) -> Trigger:
@@ -44,8 +50,6 @@ def from_json(obj: object) -> Trigger:
     if not isinstance(obj, Mapping):
         raise Invalid("a trigger in JSON is an object", field="when", hint='{"kind": "daily", "times": ["09:00"]}')
     kind = obj.get("kind")
-    if kind == "event":
-        raise Invalid("a trigger by event cannot be read by this version", field="when", hint=", ".join(FIELDS))
     if not isinstance(kind, str) or kind not in FIELDS:
         raise Invalid(f"`{str(kind)[:40]}` is not a kind of trigger", field="when", hint=", ".join(FIELDS))
     unknown = sorted(str(key) for key in obj if key != "kind" and key not in FIELDS[kind])
@@ -71,6 +75,9 @@ def _read(kind: str, obj: Mapping[object, object]) -> Trigger:
         return Weekly(weekdays=_weekdays(obj), times=_times(obj))
     if kind == "every":
         return Every(span=read_span(_text(obj, "span")), anchor=_instant(obj, "anchor"))
+    if kind == "event":
+        throttle = _read_throttle(obj.get("throttle"))
+        return On(source=read_source(_text(obj, "source")), match=_match(obj.get("match")), throttle=throttle)
     given = [name for name in ("at", "local") if obj.get(name) is not None]
     if len(given) != 1:
         raise Invalid("a once has either `at` or `local`", hint='"at": "2026-12-01T08:00:00Z"')
@@ -81,6 +88,40 @@ def _read(kind: str, obj: Mapping[object, object]) -> Trigger:
     if local is None:
         raise Invalid(f"`{text[:40]}` is not a local time", text=text, at=0, hint="2026-12-01 09:00")
     return Once(local=local)
+
+
+def _match(given: object) -> tuple[tuple[str, str], ...]:
+    if not isinstance(given, Mapping | None):
+        raise Invalid("`match` is an object of paths and values", hint='"match": {"branch": "main"}')
+    pairs: dict[str, str] = {}
+    for path, value in (given or {}).items():
+        if not isinstance(path, str):
+            raise Invalid("a path is a text", hint='"match": {"branch": "main"}')
+        if not isinstance(value, str | int | float | None):
+            raise Invalid("a value in `match` is a text, a number, true, false or null", hint=f'"{path[:40]}": "main"')
+        canonical = read_path(path)
+        if canonical in pairs:
+            raise Invalid(f"`{canonical[:40]}` stands twice", hint="a second trigger: either of them suffices")
+        pairs[canonical] = check_value(value if isinstance(value, str) else json.dumps(value))
+    return tuple(sorted(pairs.items()))
+
+
+def _read_throttle(given: object) -> Throttle | None:
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        raise Invalid("`throttle` is an object or null", hint='"throttle": {"within": "10m", "by": []}')
+    unknown = sorted(str(key) for key in given if key not in ("within", "by"))
+    if unknown:
+        raise Invalid(f"a throttle has no field `{unknown[0][:40]}`", hint="within, by")
+    by = given.get("by") or ()
+    if not isinstance(by, list | tuple) or len(by) > MAX_LIST or not all(isinstance(path, str) for path in by):
+        raise Invalid(f"`by` is a list of at most {MAX_LIST} paths", hint='"by": ["branch"]')
+    return Throttle(within=read_span(_text(given, "within")), by=tuple(sorted({read_path(path) for path in by})))
+
+
+def _throttle(throttle: Throttle | None) -> dict[str, object] | None:
+    return None if throttle is None else {"within": write_span(throttle.within), "by": list(throttle.by)}
 
 
 def _text(obj: Mapping[object, object], name: str) -> str:

@@ -1,9 +1,9 @@
-"""Triggers: the rules that yield instants, and the one enumerator over them.
+"""Triggers: the rules that yield instants or take events, and the one enumerator over instants.
 
 Every question about a task's times (next, previous, how many, is this one) is answered here, for a whole tuple of
 triggers in one zone; equal instants are one occurrence. Answers are aware UTC datetimes, or None where the calendar
 (years 1 to 9999) or 400 years of it hold no more. `gap` and `fold` are the rules of fixed triggers; interval-like
-cron lines and `every` have no use for them.
+cron lines and `every` have no use for them. A trigger that takes events yields no instant.
 """
 
 from collections.abc import Iterator
@@ -74,7 +74,27 @@ class Every:
     anchor: datetime
 
 
-Trigger = Cron | Daily | Weekly | Once | Every
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Throttle:
+    """At most one event of one kind within a span; kinds are told apart by what stands at these paths."""
+
+    within: timedelta
+    by: tuple[str, ...] = ()
+    """Paths as they are written, sorted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class On:
+    """Events of a source, where all of the pairs hold; it yields no instants."""
+
+    source: str
+    """In small letters, as sources are compared."""
+    match: tuple[tuple[str, str], ...] = ()
+    """Paths as they are written, each with the text wanted there; sorted."""
+    throttle: Throttle | None = None
+
+
+Trigger = Cron | Daily | Weekly | Once | Every | On
 Triggers = tuple[Trigger, ...]
 
 
@@ -156,9 +176,21 @@ def occurrences(
         found = next_after(triggers, zone, found, gap=gap, fold=fold)
 
 
+def yields_instants(triggers: Triggers) -> bool:
+    """Tell whether time can bring an occurrence at all."""
+    return any(not isinstance(trigger, On) for trigger in triggers)
+
+
+def takes_events(triggers: Triggers) -> bool:
+    """Tell whether an event can bring an occurrence."""
+    return any(isinstance(trigger, On) for trigger in triggers)
+
+
 def is_interval_like(trigger: Trigger) -> bool:
-    """Tell whether the trigger follows real time, so that the rules `gap` and `fold` say nothing about it."""
-    return isinstance(trigger, Every) or (isinstance(trigger, Cron) and read_line(trigger.expression).interval_like)
+    """Tell whether no wall is in the trigger, so that the rules `gap` and `fold` say nothing about it."""
+    return isinstance(trigger, Every | On) or (
+        isinstance(trigger, Cron) and read_line(trigger.expression).interval_like
+    )
 
 
 def wall_clock(trigger: Cron | Daily | Weekly, fixed: Law) -> Wall:
@@ -190,6 +222,8 @@ def _next(trigger: Trigger, zone: ZoneInfo, after: datetime, fixed: Law) -> date
         case Every():
             steps = max((after - trigger.anchor) // trigger.span + 1, 0)
             return _step(trigger, steps)
+        case On():
+            return None
     assert_never(trigger)
 
 
@@ -206,6 +240,8 @@ def _last(trigger: Trigger, zone: ZoneInfo, before: datetime, fixed: Law) -> dat
         case Every():
             steps = (before - trigger.anchor - MICROSECOND) // trigger.span
             return _step(trigger, steps) if steps >= 0 else None
+        case On():
+            return None
     assert_never(trigger)
 
 
@@ -221,6 +257,8 @@ def _due(trigger: Trigger, zone: ZoneInfo, moment: datetime, fixed: Law) -> bool
             return moment in once_instants(trigger, zone, fixed)
         case Every():
             return moment >= trigger.anchor and (moment - trigger.anchor) % trigger.span == timedelta(0)
+        case On():
+            return False
     assert_never(trigger)
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from duly.core.cron import read_line
+from duly.core.event_text import read_on, write_on
 from duly.core.meant import guess, looks_like_zone, moment_meant, read_time, time_meant
 from duly.core.spans import (
     TOO_LONG,
@@ -18,7 +19,7 @@ from duly.core.spans import (
     write_span,
 )
 from duly.core.trigger_json import from_json, to_json
-from duly.core.triggers import MAX_TRIGGERS, Cron, Daily, Every, Once, Trigger, Triggers, Weekly, next_after
+from duly.core.triggers import MAX_TRIGGERS, Cron, Daily, Every, On, Once, Trigger, Triggers, Weekly, next_after
 from duly.errors import Invalid
 
 __all__ = ["Reading", "from_json", "read", "read_all", "to_json", "write", "write_days", "write_once", "write_time"]
@@ -39,7 +40,7 @@ CRON_LETTERS = DIGITS + "*?,-/"
 ZONE_PREFIXES = ("CRON_TZ=", "TZ=")
 SHOWN = 40
 """Characters of a wrong word that a message repeats."""
-EXAMPLES = "`daily 09:00`, `weekly mon-fri 09:00`, `every 15m`, `once in 2h` or `cron 0 9 * * 1-5`"
+EXAMPLES = "`daily 09:00`, `weekly mon-fri 09:00`, `every 15m`, `once in 2h`, `cron 0 9 * * 1-5` or `on deploy`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,8 @@ def read(text: str, *, now: datetime, zone: ZoneInfo, in_file: bool = False, pas
     if len(text) > MAX_TEXT:
         raise Invalid("the text is too long", field="when", text=text, at=MAX_TEXT, hint=f"{MAX_TEXT} characters")
     squeezed, columns = _squeeze(text)
+    if squeezed.partition(" ")[0].lower() == "on":
+        return Reading(trigger=_on(text, squeezed))
     try:
         reading = _read(squeezed, now.astimezone(UTC), zone, in_file)
         _refuse_never(reading.trigger, now, zone, past)
@@ -97,6 +100,18 @@ def write(trigger: Trigger) -> str:
             return f"once {write_once(trigger)}"
         case Every():
             return f"every {write_span(trigger.span)} from {write_instant(trigger.anchor)}"
+        case On():
+            return write_on(trigger)
+
+
+def _on(text: str, squeezed: str) -> On:
+    """Read a trigger by event, whose quoted texts keep their blanks."""
+    try:
+        return read_on(text)
+    except Invalid as error:
+        day = squeezed[3:6].lower() in DAY_NAMES
+        hint = (guess(squeezed[3:]) if day else None) or error.hint
+        raise Invalid(error.message, field="when", text=text, at=error.at, hint=hint) from None
 
 
 def write_time(at: time) -> str:
@@ -160,8 +175,6 @@ def _read(text: str, now: datetime, zone: ZoneInfo, in_file: bool) -> Reading:
         return Reading(trigger=_read_once(rest, at, now, in_file))
     if kind == "every":
         return Reading(trigger=_read_every(rest, at, now, zone))
-    if kind == "on":
-        raise Invalid("a trigger by event (`on`) cannot be read by this version", at=0, hint=EXAMPLES)
     if kind == "manual":
         raise Invalid("`manual` stands alone, without another trigger beside it", at=0, hint="`manual`, and no other")
     if kind.startswith("@") or _is_cron(text):

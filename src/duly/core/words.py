@@ -5,9 +5,10 @@ from datetime import timedelta
 
 from duly.core.cron import Field, Line, read_line
 from duly.core.spans import write_instant, write_local
-from duly.core.triggers import Cron, Daily, Every, Once, Trigger, Triggers, Weekly
+from duly.core.triggers import Cron, Daily, Every, On, Once, Trigger, Triggers, Weekly
 from duly.core.when import write_time
 
+EMPTY = "empty"
 MOST_TIMES = 8
 """A line with more times a day than these is told by its minutes and hours."""
 MONTH_NAMES = (
@@ -56,6 +57,8 @@ def describe(trigger: Trigger) -> str:
             return f"once at {write_instant(trigger.at)}" if trigger.at else "once"
         case Every():
             return f"every {describe_span(trigger.span)}, counted from {write_instant(trigger.anchor)}"
+        case On():
+            return _on(trigger)
 
 
 def describe_span(span: timedelta) -> str:
@@ -72,6 +75,16 @@ def describe_span(span: timedelta) -> str:
         if number:
             parts.append(f"{number} {name}{'s' if number > 1 else ''}")
     return _list(parts)
+
+
+def _on(trigger: On) -> str:
+    said = f"on {trigger.source}"
+    if trigger.match:
+        said += f" where {_list([f'{path} is {value or EMPTY}' for path, value in trigger.match])}"
+    if trigger.throttle is not None:
+        kinds = f" for each {_list(trigger.throttle.by)}" if trigger.throttle.by else ""
+        said += f", at most once every {describe_span(trigger.throttle.within)}{kinds}"
+    return said
 
 
 def _cron(line: Line) -> str:

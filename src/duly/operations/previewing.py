@@ -12,7 +12,7 @@ from duly.core import trigger_json, when, words
 from duly.core.readings import at_or_after
 from duly.core.schedule import dues
 from duly.core.task import Task
-from duly.core.triggers import Every, Once, Trigger, Triggers, is_due_at, is_interval_like, occurrences, wall_clock
+from duly.core.triggers import Every, On, Once, Trigger, Triggers, is_due_at, is_interval_like, occurrences, wall_clock
 from duly.core.wallclock import law, whole_seconds
 from duly.operations import shapes
 
@@ -83,7 +83,7 @@ def _stands_for_missing(trigger: Trigger, zone: ZoneInfo, at: datetime) -> bool:
     there = at.astimezone(zone).replace(tzinfo=None)
     if isinstance(trigger, Once):
         return trigger.local is not None and trigger.local != there
-    if isinstance(trigger, Every) or is_interval_like(trigger):
+    if isinstance(trigger, Every | On) or is_interval_like(trigger):
         return False
     pattern, _ = wall_clock(trigger, law("run", "first"))
     reading = whole_seconds(there.replace(tzinfo=UTC))

@@ -10,7 +10,7 @@ from duly.core.planning import first_due
 from duly.core.reading import shown
 from duly.core.run import Entry
 from duly.core.task import Definition, Task
-from duly.core.triggers import Once, next_after
+from duly.core.triggers import On, Once, next_after, yields_instants
 from duly.errors import Invalid, Refused
 from duly.operations.limits import check_fits
 from duly.operations.lookup import find_task, told
@@ -192,7 +192,7 @@ def _told_of_its_rest(session: Session, task: Task) -> Task:
 def _check_ahead(definition: Definition, due: datetime | None, now: datetime) -> None:
     zone = zone_of(definition.zone)
     for trigger in definition.triggers:
-        if next_after((trigger,), zone, now) is not None:
+        if isinstance(trigger, On) or next_after((trigger,), zone, now) is not None:
             continue
         if isinstance(trigger, Once):
             raise Invalid(
@@ -201,7 +201,8 @@ def _check_ahead(definition: Definition, due: datetime | None, now: datetime) ->
                 hint="an instant ahead, such as once in 20m",
             )
         raise Invalid("it never occurs", field="when")
-    assert due is not None
+    if due is None and yields_instants(definition.triggers):
+        raise Invalid("it never occurs between its start and its end", field="when")
 
 
 def _target(session: Session, scope: str, target: str) -> str:
