@@ -32,7 +32,13 @@ class Assignment:
     opened_by: str
     action: Mapping[str, object]
     input: str | None
+    args: tuple[str, ...] = ()
+    """Further arguments, for this run only."""
     timeout: timedelta
+    idle_timeout: timedelta | None = None
+    """How long the work may say nothing; None: for as long as it likes."""
+    leftovers: Literal["end", "leave"] = "end"
+    """What becomes of processes that a work which succeeded leaves running."""
     folder: Path
     """The attempt's folder in the run folder: lock, begun, end, exit and log. The runner makes it."""
 

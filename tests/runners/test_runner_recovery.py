@@ -330,6 +330,8 @@ def test_a_keeper_refuses_to_start_when_its_holder_has_hung_up(tmp_path: Path) -
         cwd=str(tmp_path),
         env=dict(os.environ),
         timeout_s=60,
+        idle_s=None,
+        leave=False,
         grace_s=1,
         stdin=False,
         stdout=False,
@@ -410,7 +412,7 @@ def test_the_lock_is_held_by_the_work_and_by_nobody_of_the_holder(nursery: Nurse
 
 
 def test_the_nursery_and_its_keepers_load_nothing_of_the_house_but_each_other() -> None:
-    kin = {"ask", "keeper", "nursery", "output", "processes", "starting"}
+    kin = {"ask", "endings", "keeper", "nursery", "output", "processes", "starting"}
     here = Path(keeper.__file__).parent
     for name in kin:
         for node in ast.walk(ast.parse((here / f"{name}.py").read_text())):

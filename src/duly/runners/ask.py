@@ -31,7 +31,9 @@ class Ask(NamedTuple):
     cwd: str
     env: dict[str, str]
     timeout_s: float | None
+    idle_s: float | None
     grace_s: float
+    leave: bool
     stdin: bool
     stdout: bool
     starter: tuple[int, int]

@@ -4,7 +4,7 @@ import os
 import re
 import select
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import assert_never
@@ -17,6 +17,7 @@ from duly.runners.nurseries import Nursery
 from duly.runners.starting import ARGUMENT_BYTES
 
 GRACE = timedelta(seconds=10)
+SHELL = "/bin/sh"
 SWEPT_WITHIN_S = 5.0
 INPUT_BYTES = 65_536  # more than this is told by the file alone
 OURS = "DULY_"
@@ -74,26 +75,29 @@ class Command:
                 os.eventfd_write(self._bell, 1)
 
     def _start(self, assignment: Assignment) -> Outcome | Detached:
-        refusal = self.check(assignment.action)
-        if refusal is not None:
-            return _not_begun("preflight", refusal.sentence)
+        fault = _fault(assignment.action) or _fault_of(assignment.args)
+        if fault is not None:
+            return _not_begun("preflight", fault)
         env = self._env(assignment)
         if isinstance(env, str):
             return _not_begun("preflight", env)
         try:
             folders.make_folder(assignment.folder)
             if assignment.input is not None:
-                _write_private(assignment.folder / "input", assignment.input.encode("utf-8", "surrogateescape"))
+                folders.write_private(assignment.folder / "input", assignment.input)
+            argv = _argv(assignment)
         except OSError as error:
             return _not_begun("preflight", f"the attempt's folder cannot be made: {error}")
         ask = Ask(
             run=assignment.run,
             fence=assignment.fence,
             holder=assignment.holder,
-            argv=_argv(assignment.action),
+            argv=argv,
             cwd=_cwd(assignment.action),
             env=env,
             timeout_s=assignment.timeout.total_seconds(),
+            idle_s=None if assignment.idle_timeout is None else assignment.idle_timeout.total_seconds(),
+            leave=assignment.leftovers == "leave",
             grace_s=self._grace.total_seconds(),
             stdin=False,
             stdout=False,
@@ -127,7 +131,7 @@ class Command:
                     # one that was through before the order came has left its exit file.
                     keeping.send_adopt(assignment.folder, holder=assignment.holder, fence=assignment.fence)
                     if isinstance(keeping.look(assignment.folder), keeping.KeeperAlive | keeping.KeeperStopped):
-                        return self._watch(assignment, ended)
+                        return self._watch(assignment, ended, outlived=assignment.leftovers == "leave")
                 finally:
                     os.close(ended)
             elif isinstance(seen, keeping.Elsewhere) and seen.lock_held:
@@ -138,22 +142,27 @@ class Command:
                 return _not_begun("returned", "it had not begun", word="abandoned")
         return self._settle(assignment)
 
-    def _watch(self, assignment: Assignment, ended: int) -> Outcome | Detached:
-        """Wait until the descriptor says that the keeper is through, passing on what is wished meanwhile."""
+    def _watch(self, assignment: Assignment, ended: int, *, outlived: bool = False) -> Outcome | Detached:
+        """Wait until the descriptor says that the keeper is through, passing on what is wished meanwhile.
+
+        `outlived`: it tells the end of the keeper itself, who may stay with what the work was allowed to leave.
+        """
         bell = self._bell
         assert bell is not None
         poll = select.poll()
         poll.register(ended, select.POLLIN)
         poll.register(bell, select.POLLIN)
-        again: int | None = None
+        again = LOOK_EVERY_MS if outlived else None
         while ended not in (ready := [descriptor for descriptor, _ in poll.poll(again)]):
+            if outlived and isinstance(keeping.look(assignment.folder), keeping.Ended):
+                break
             if ready:
                 os.eventfd_read(bell)
             if self._wish == "detach":
                 return Detached()
             if self._wish is not None:
                 self._order(assignment, self._wish)
-                again = ORDER_EVERY_MS  # a keeper may be frozen after it was looked at
+                again = min(again or ORDER_EVERY_MS, ORDER_EVERY_MS)  # a keeper may be frozen after it was looked at
         return self._settle(assignment)
 
     def _watch_unseen(self, assignment: Assignment) -> Outcome | Detached:
@@ -247,13 +256,19 @@ def _fault(action: Mapping[str, object]) -> str | None:
     variables = dict(env) if isinstance(env, Mapping) else {}
     if not all(isinstance(name, str) and NAME.fullmatch(name) for name in variables):
         return "a variable's name is a text without '='"
-    texts = [*_argv(action), cwd or "", *variables.values()]
-    if not all(isinstance(text, str) for text in texts):
+    if not all(isinstance(text, str) for text in variables.values()):
         return "a variable's value is a text"
+    if isinstance(shell, str) and "\0" in shell:
+        return "a command's texts cannot hold the character NUL"
+    return _fault_of([*(() if shell is not None else _texts(argv)), cwd or "", *variables.values()])
+
+
+def _fault_of(texts: Sequence[str]) -> str | None:
+    """Say what is wrong with texts that a program is to be given, each as one argument."""
     for text in texts:
-        if "\0" in str(text):
+        if "\0" in text:
             return "a command's texts cannot hold the character NUL"
-        if len(str(text).encode("utf-8", "surrogateescape")) >= ARGUMENT_BYTES:
+        if len(text.encode("utf-8", "surrogateescape")) >= ARGUMENT_BYTES:
             return (
                 f"one argument is larger than {ARGUMENT_BYTES - 1} bytes, which is the most that Linux takes; give the"
                 " text by a file, or as the run's input, which the command reads from $DULY_INPUT_FILE"
@@ -261,12 +276,22 @@ def _fault(action: Mapping[str, object]) -> str | None:
     return None
 
 
-def _argv(action: Mapping[str, object]) -> list[str]:
-    argv, shell = action.get("argv"), action.get("shell")
-    if shell is not None:
-        return ["/bin/sh", "-c", str(shell)]
-    assert isinstance(argv, list | tuple)
-    return [_utf8(str(one)) for one in argv]
+def _argv(assignment: Assignment) -> list[str]:
+    """Give the words of the command; a shell line too long for one of them goes by a file in the attempt's folder."""
+    argv, shell = assignment.action.get("argv"), assignment.action.get("shell")
+    more = _texts(assignment.args)
+    if shell is None:
+        return [*_texts(argv), *more]
+    line = str(shell)
+    if len(line.encode("utf-8", "surrogateescape")) >= ARGUMENT_BYTES:
+        folders.write_private(assignment.folder / "line", line)
+        return [SHELL, str(assignment.folder / "line"), *more]
+    return [SHELL, "-c", line, *([SHELL, *more] if more else [])]  # after a line comes its $0, then $1
+
+
+def _texts(words: object) -> list[str]:
+    assert isinstance(words, list | tuple)
+    return [_utf8(str(one)) for one in words]
 
 
 def _cwd(action: Mapping[str, object]) -> str:
@@ -302,12 +327,6 @@ def _rfc3339(instant: datetime) -> str:
 
 def _utf8(text: str) -> str:
     return text if text.isascii() else os.fsencode(text).decode("utf-8", "surrogateescape")
-
-
-def _write_private(path: Path, data: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
 
 
 def _never(wish: How) -> Outcome:

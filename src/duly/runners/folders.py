@@ -19,6 +19,13 @@ def make_folder(folder: Path) -> None:
         made.mkdir(mode=0o700, exist_ok=True)
 
 
+def write_private(path: Path, text: str) -> None:
+    """Write a text for the work to read, byte for byte; OSError where that cannot be done."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(text.encode("utf-8", "surrogateescape"))
+
+
 def remove_traces(folder: Path) -> None:
     """Leave of a settled attempt its log and where that was cut, or no folder at all where there was no output.
 

@@ -6,7 +6,6 @@ attempt only after its last descendant.
 """
 
 import contextlib
-import errno
 import fcntl
 import os
 import select
@@ -14,24 +13,21 @@ import signal
 import socket
 import time
 import traceback
-from collections.abc import Sequence
 
 from duly.runners import ask as asking
-from duly.runners import output, processes, starting
+from duly.runners import endings, output, processes, starting
 
 LEFTOVERS_AFTER_S = 2.0  # what a finished command leaves running has so long to end by itself
 AGAIN_AFTER_S = 0.02  # the first look after a KILL; each next look waits twice as long
 AGAIN_UP_TO_S = 1.0
 STRAYS_EVERY_MS = 100
 STRAYS_WITHIN_S = 5.0  # what is no descendant of ours and outlives its KILL for so long is named a survivor
-EXIT_WITHIN_S = 600.0  # a full disk has so long to take the exit file
 READ_BYTES = 256 * 1024
 DRAIN_BYTES = 4 * 1024 * 1024  # more than a pipe holds, so that a stranger who writes on cannot keep us
 ATTEMPTS = 100  # so many a keeper keeps at most, one after the other
-DONE = b"+"
-NAMED = 20  # of leftovers and survivors so many are named
+DONE, LEAVING = b"+", b"-"  # what a keeper tells its nursery: free for another, or only staying with what was left
 POLL_MS = 2**31 - 1
-RUNNING, LEFT, ENDING, KILLING = "running", "left", "ending", "killing"
+RUNNING, LEFT, ENDING, KILLING, STAYING = "running", "left", "ending", "killing", "staying"
 
 
 def main(line: socket.socket, message: bytes, descriptors: list[int], origin: asking.Origin) -> None:
@@ -46,7 +42,10 @@ def main(line: socket.socket, message: bytes, descriptors: list[int], origin: as
     for _ in range(ATTEMPTS):
         folder = os.fsdecode(message)
         try:
-            if not _attempt(folder, descriptors, wake_in, origin, line):
+            again, left = _attempt(folder, descriptors, wake_in, origin, line)
+            if left is not None:
+                left.stay()
+            if not again:
                 return
         except BaseException:
             _tell(folder)
@@ -56,36 +55,49 @@ def main(line: socket.socket, message: bytes, descriptors: list[int], origin: as
             return
 
 
-def _attempt(name: str, descriptors: list[int], wake: int, origin: asking.Origin, line: socket.socket) -> bool:
-    """Keep one attempt from the ask on its channel to its exit file; tell the nursery if another may follow."""
+def _attempt(
+    name: str, descriptors: list[int], wake: int, origin: asking.Origin, line: socket.socket
+) -> "tuple[bool, Keeper | None]":
+    """Keep one attempt from the ask on its channel to its exit file; tell the nursery if another may follow.
+
+    Gives whether one may, and the keeper that has to stay with what its work was allowed to leave running.
+    """
     held = [os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), descriptors[1]]
     folder, lock = held
     with socket.socket(fileno=descriptors[0]) as channel:
         try:
             ask = asking.receive(channel)
             if ask is None:
-                return False
+                return False, None
             keeper = Keeper(ask, folder, lock, wake, asking.mark(ask, origin))
             if asking.hung_up(channel):
-                return False
+                return False, None
             begun = processes.create_whole(folder, "begun", keeper.mark)
             if begun is None:
                 asking.answer(channel, asking.FORBIDDEN)
-                return False
+                return False, None
             held.append(begun)
             asking.answer(channel, b"%d %d" % asking.identity(keeper.mark["keeper"]))
             alone = keeper.keep(begun, descriptors[2:])
+            # What was left on purpose is no attempt of anybody's: if we are killed now, nobody ends it for that.
+            left = keeper if keeper.stays else None
             # Who adopts writes the order first and looks for the exit then; we do it the other way round.
             if not alone or asking.hung_up(channel) or processes.read_whole(folder, "adopt") is not None:
-                return False
-            try:
-                line.send(DONE)  # before the channel closes: the holder's next ask comes after it
-            except OSError:
-                return False
-            return True
+                _say(line, LEAVING if left is not None else b"")
+                return False, left
+            # Before the channel closes: the holder's next ask comes after it.
+            return _say(line, DONE), None
         finally:
             for descriptor in held:
                 os.close(descriptor)
+
+
+def _say(line: socket.socket, word: bytes) -> bool:
+    """Tell the nursery, if there is a word; say whether it was told."""
+    try:
+        return bool(word) and line.send(word) > 0
+    except OSError:
+        return False
 
 
 class Keeper:
@@ -110,6 +122,9 @@ class Keeper:
         self._childless = False
         self._ended_by = "self"
         self._next_at: float | None = None
+        self._timeout_at: float | None = None
+        self._heard_at = 0.0
+        self._deaf = False
         self._again_s = AGAIN_AFTER_S
         self._killed_at: float | None = None
         self._leftovers: list[str] = []
@@ -121,8 +136,10 @@ class Keeper:
         self._begun = begun
         self._start(more)
         if self._start_error is None:
+            self._heard_at = time.monotonic()
             if self._ask.timeout_s is not None:
-                self._next_at = time.monotonic() + self._ask.timeout_s
+                self._timeout_at = self._heard_at + self._ask.timeout_s
+            self._arm()
             with contextlib.suppress(OSError):
                 # An order is seen by the rename that brings it, even from where we cannot be signalled.
                 fcntl.fcntl(self._folder, fcntl.F_NOTIFY, fcntl.DN_RENAME | fcntl.DN_MULTISHOT)
@@ -132,10 +149,29 @@ class Keeper:
                 self._step()
             self._drain(DRAIN_BYTES)
         self._finish()
-        if self._pipe is not None:
+        if self._pipe is not None and not self.stays:
             os.close(self._pipe)  # a stranger holds the other end
         os.chdir("/")
-        return not self._survivors
+        return not self._survivors and not self.stays
+
+    @property
+    def stays(self) -> bool:
+        """The work has succeeded, and what it left running shall live."""
+        return self._phase == STAYING
+
+    def stay(self) -> None:
+        """Be parent to what was left running until the last of it has ended; what it writes is kept by nobody."""
+        self._deaf = True
+        while True:
+            self._reap()
+            if self._childless:
+                return
+            for descriptor, _ in self._poll.poll():
+                if descriptor == self._wake:
+                    with contextlib.suppress(BlockingIOError):
+                        os.read(self._wake, READ_BYTES)
+                else:
+                    self._drain(READ_BYTES)
 
     def _start(self, more: list[int]) -> None:
         ask = self._ask
@@ -161,15 +197,20 @@ class Keeper:
         self.mark["work"] = {"pid": self._leader, "group": self._leader, "session": os.getpid()}
         self._write_mark()
 
+    def _arm(self) -> None:
+        """Set the next look at the clock while the work runs: its timeout, or its idle one if that is sooner."""
+        ends = [self._timeout_at, None if self._ask.idle_s is None else self._heard_at + self._ask.idle_s]
+        self._next_at = min((at for at in ends if at is not None), default=None)
+
     def _over(self) -> bool:
         if not self._childless:
-            return False
+            return self.stays
         if self._phase not in (ENDING, KILLING):
             return True
         # What was ended may have left the tree by other roads than a fork; then its environment names the run.
         strays = self._strays()
         if strays and self._killed_at is not None and time.monotonic() > self._killed_at + STRAYS_WITHIN_S:
-            self._survivors = _names(strays)
+            self._survivors = endings.names(strays)
             return True
         if strays and self._next_at is None:
             self._next_at = time.monotonic() + self._again_s
@@ -245,10 +286,20 @@ class Keeper:
 
     def _timer(self) -> None:
         if self._phase == RUNNING:
-            self._end("timeout")
+            self._drain(READ_BYTES)  # what was written by now was said in time, though we were frozen and heard nothing
+            now = time.monotonic()
+            if self._timeout_at is not None and now >= self._timeout_at:
+                self._end("timeout")
+            elif self._ask.idle_s is not None and now >= self._heard_at + self._ask.idle_s:
+                self._end("idle")
+            else:
+                self._arm()  # it was heard since
         elif self._phase == LEFT:
-            self._leftovers = _names(self._members())
-            self._end("leftovers")
+            self._leftovers = endings.names(self._members())
+            if self._ask.leave and self._status == 0:
+                self._phase = STAYING
+            else:
+                self._end("leftovers")
         else:
             self._kill()
 
@@ -306,7 +357,9 @@ class Keeper:
                 os.close(self._pipe)
                 self._pipe = None
                 return
-            self._log.add(data)
+            if not self._deaf:
+                self._log.add(data)
+                self._heard_at = time.monotonic()
             most -= len(data)
 
     def _write_mark(self) -> None:
@@ -314,40 +367,22 @@ class Keeper:
             processes.write_all(self._begun, processes.line(self.mark))
 
     def _finish(self) -> None:
-        cut = self._log.finish()
-        code, signum = (None, None) if self._status is None else _decode(self._status)
-        error = self._start_error[1] if self._start_error else None
-        if error is None and self._status != 0:
-            error = _last_line(self._log.last)
-        fields = {
-            "run": self._ask.run,
-            "fence": self._ask.fence,
-            "holder": self._holder,
-            "exit_code": code,
-            "signal": signum,
-            "ended_by": "start" if self._start_error else self._ended_by,
-            "start_error": self._start_error[0] if self._start_error else None,
-            "error": error,
-            "log_bytes": self._log.total,
-            "log_cut": cut,
-            "cut_at": min(output.HEAD_BYTES, self._log.stored) if cut else None,
-            "log_error": self._log.error,
-            "leftovers": self._leftovers,
-            "survivors": self._survivors,
-            "began_us": self._began_us,
-            "ended_us": time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000,
-        }
-        until = time.monotonic() + EXIT_WITHIN_S
-        while True:
-            try:
-                processes.write_whole(self._folder, "exit", fields)
-            except OSError as failed:
-                if failed.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO) or time.monotonic() > until:
-                    raise
-                time.sleep(AGAIN_UP_TO_S)
-            else:
-                break
-        self._log.clear()
+        endings.write(
+            self._folder,
+            endings.Ending(
+                run=self._ask.run,
+                fence=self._ask.fence,
+                holder=self._holder,
+                status=self._status,
+                ended_by=self._ended_by,
+                start_error=self._start_error,
+                leftovers=self._leftovers,
+                left=self.stays,
+                survivors=self._survivors,
+                began_us=self._began_us,
+            ),
+            self._log,
+        )
 
 
 def _tell(folder: str) -> None:
@@ -355,19 +390,3 @@ def _tell(folder: str) -> None:
     with contextlib.suppress(OSError):
         descriptor = os.open(f"{folder}/fault", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         os.write(descriptor, traceback.format_exc().encode())
-
-
-def _decode(status: int) -> tuple[int | None, int | None]:
-    if os.WIFSIGNALED(status):
-        return None, os.WTERMSIG(status)
-    return os.WEXITSTATUS(status), None
-
-
-def _last_line(data: bytes) -> str | None:
-    lines = [line for line in data.decode("utf-8", "replace").splitlines() if line.strip()]
-    return lines[-1].strip() if lines else None
-
-
-def _names(members: Sequence[processes.Process]) -> list[str]:
-    named = [f"{member.name} ({member.pid})" for member in members[:NAMED]]
-    return [*named, f"{len(members) - NAMED} more"] if len(members) > NAMED else named

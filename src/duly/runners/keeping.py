@@ -25,6 +25,12 @@ STRAYS_WITHIN_S = 3.0
 LOOK_EVERY_S = 0.01
 ERROR_CHARACTERS = 2000
 NAMED = 20
+BEFORE: Mapping[str, str] = {
+    "timeout": "ran longer than its timeout; ",
+    "idle": "was silent for longer than its idle timeout; ",
+    "cancelled_by_hand": "cancelled; ",
+}
+"""How the text of an end begins that was asked for, before the end itself in words."""
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f\x7f]")
 
 Exit = Mapping[str, object]
@@ -220,7 +226,7 @@ def outcome_from_exit(ended: Exit) -> Outcome:
     code, signum = _number(ended.get("exit_code")), _number(ended.get("signal"))
     details: dict[str, object] = {}
     if leftovers:
-        details["leftovers"] = leftovers
+        details["left_running" if ended.get("left") else "leftovers"] = leftovers
     if survivors:
         details["survivors"] = survivors
     if ended.get("log_error"):
@@ -228,7 +234,7 @@ def outcome_from_exit(ended: Exit) -> Outcome:
     if isinstance(ended.get("cut_at"), int):
         details["cut_at"] = ended["cut_at"]
     word, reason = _verdict(ended, code)
-    error = None if word == "succeeded" else _text(ended.get("error"), word, code, signum)
+    error = None if word == "succeeded" else _text(ended.get("error"), reason, code, signum)
     if survivors:
         error = _trimmed(f"not ended: {', '.join(survivors)}" + (f"; {error}" if error else ""))
     return Outcome(
@@ -310,6 +316,8 @@ def _verdict(
         return "failed", str(ended.get("start_error"))
     if by == "timeout":
         return "timed_out", "timeout"
+    if by == "idle":
+        return "timed_out", "idle"
     if by in ("term", "kill"):
         return "cancelled", "cancelled_by_hand"
     if code == 0:
@@ -317,14 +325,14 @@ def _verdict(
     return "failed", "signal" if code is None else "exit_status"
 
 
-def _text(said: object, word: str, code: int | None, signum: int | None) -> str:
+def _text(said: object, reason: str | None, code: int | None, signum: int | None) -> str:
     """Give the text every failure has: for a bad status the last line, else the end in words and the last line."""
     said = ESCAPES.sub("", said).strip() if isinstance(said, str) else ""
-    if word == "failed" and signum is None and said:
+    before = BEFORE.get(reason or "", "")
+    if not before and signum is None and said:
         return _trimmed(said)
     ending = f"exit status {code}" if signum is None else f"ended by {_signal_name(signum)}"
-    before = {"timed_out": "ran longer than its timeout; ", "cancelled": "cancelled; "}.get(word, "")
-    after = ", from elsewhere" if word == "failed" and signum is not None else ""
+    after = ", from elsewhere" if reason == "signal" else ""
     return _trimmed(before + ending + after + (f"; its last line: {said}" if said else ""))
 
 

@@ -157,15 +157,18 @@ class Nursery:
             os._exit(status)  # a fork must never go on as its parent, whatever happened
 
     def _hear(self, descriptor: int) -> None:
-        """Hear from a keeper that it is free for another attempt; its end is told by the signal."""
+        """Hear from a keeper what it has no attempt for any more; its end is told by the signal."""
         for kept in self._keepers.values():
             if kept.line.fileno() == descriptor:
-                if kept.line.recv(len(keeper.DONE)) == keeper.DONE:
+                word = kept.line.recv(len(keeper.DONE))
+                if word == keeper.DONE:
                     kept.folder = None
                     kept.since = time.monotonic()
                     self._idle.append(kept)
                     if self._control is None:
                         self._thin(math.inf)
+                elif word == keeper.LEAVING:
+                    kept.folder = None
                 else:
                     self._poll.unregister(descriptor)
                 return

@@ -17,13 +17,17 @@ class NoDirectory(OSError):
     """The working directory is missing, is none, or is closed to us."""
 
 
+class TooLong(OSError):
+    """One argument or variable is longer than the system takes; the kernel's own word says less."""
+
+
 def check(ask: Ask) -> None:
     """Say in words what the kernel would say with an error number."""
     sizes = [len(os.fsencode(text)) + 1 for text in ask.argv]
     sizes += [len(os.fsencode(name)) + len(os.fsencode(value)) + 2 for name, value in ask.env.items()]
     for size in sizes:
         if size > ARGUMENT_BYTES:
-            raise OSError(errno.E2BIG, f"one argument or variable of {size} bytes; the most is {ARGUMENT_BYTES}")
+            raise TooLong(errno.E2BIG, f"one argument or variable of {size:,} bytes; the most is {ARGUMENT_BYTES:,}")
 
 
 def why(error: OSError | ValueError, ask: Ask) -> tuple[str, str]:
@@ -42,10 +46,18 @@ def why(error: OSError | ValueError, ask: Ask) -> tuple[str, str]:
         return "not_executable", f"{program} cannot be executed: it is no program and has no #! line"
     if number == errno.E2BIG:
         return "preflight", (
-            f"the command line is too long ({error.args[1]}); give the text by a file, or as the run's input,"
+            f"the command line is too long ({_sizes(error, ask)}); give the text by a file, or as the run's input,"
             " which the command reads from $DULY_INPUT_FILE"
         )
     return "preflight", f"the work could not be started: {error}"
+
+
+def _sizes(error: OSError | ValueError, ask: Ask) -> str:
+    if isinstance(error, TooLong):
+        return str(error.args[1])
+    words = sum(len(os.fsencode(text)) + 1 for text in ask.argv)
+    variables = sum(len(os.fsencode(name)) + len(os.fsencode(value)) + 2 for name, value in ask.env.items())
+    return f"arguments of {words:,} bytes and variables of {variables:,} are more than this system takes together"
 
 
 def enter(folder: str) -> None:
