@@ -9,8 +9,9 @@ import click
 
 from duly.cli import out
 from duly.cli.fields import gathered, options
-from duly.cli.frame import Command, settings
+from duly.cli.frame import settings
 from duly.cli.moments import away, full_text
+from duly.cli.parting import Parted, words
 from duly.cli.table import Cell, pairs, plain
 from duly.errors import Invalid
 
@@ -18,22 +19,6 @@ if TYPE_CHECKING:
     from duly.core.task import Task
 
 UPCOMING_SHOWN = 3
-
-
-class Add(Command):
-    """`add` takes all after `--` as the command, byte for byte."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Part the command's words from our own before those are read."""
-        if "--" in args:
-            at = args.index("--")
-            ctx.meta["duly.argv"] = tuple(args[at + 1 :])
-            args = args[:at]
-        return super().parse_args(ctx, args)
-
-    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """Show how the command is parted off."""
-        return [*filter(None, super().collect_usage_pieces(ctx)), "-- COMMAND ARG..."]
 
 
 def _add(name: str, extra: tuple[str, ...], dry_run: bool, **given: Any) -> None:
@@ -45,7 +30,7 @@ def _add(name: str, extra: tuple[str, ...], dry_run: bool, **given: Any) -> None
     from duly.operations.limits import check_fits
     from duly.operations.lookup import caller
 
-    argv = click.get_current_context().meta.get("duly.argv")
+    argv = words()
     _check_words(extra, argv, given)
     given["cwd"] = _folder(given["cwd"])
     wanted = gathered({"name": name, "argv": argv, **given})
@@ -156,7 +141,7 @@ def _understood(task: "Task", coming: list[datetime], now: datetime) -> list[tup
     return rows
 
 
-add = Add(
+add = Parted(
     "add",
     callback=_add,
     help="Add a task. All after -- is the command, as it stands; --shell LINE runs a line by sh -c instead.",

@@ -25,6 +25,7 @@ SPELLED: Mapping[str, str] = {
     # What is no field of a definition, in the words of the commands that take it.
     "key": "--key",
     "input": "--input",
+    "args": "-- ARG",
     "until": "--until",
     "target": "TASK",
 }

@@ -78,11 +78,11 @@ class Command(click.Command):
             formatter.write("".join(f"  {line}\n" for line in self.epilog.strip().splitlines()))
 
 
-def command(**attributes: Any) -> Callable[[Callable[..., int | None]], Command]:
+def command(cls: type[Command] = Command, **attributes: Any) -> Callable[[Callable[..., int | None]], Command]:
     """Make a command of a function that returns its exit code (None is 0)."""
 
     def make(function: Callable[..., int | None]) -> Command:
-        made = click.command(cls=Command, **attributes)(function)
+        made = click.command(cls=cls, **attributes)(function)
         assert isinstance(made, Command)
         return made
 

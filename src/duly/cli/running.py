@@ -8,6 +8,7 @@ from duly import clock
 from duly.cli import out
 from duly.cli.frame import command, settings
 from duly.cli.joining import address, hint, hint_nobody, open_for_change
+from duly.cli.parting import Parted, words
 from duly.cli.table import plain
 from duly.cli.words import failure, told
 from duly.errors import Invalid
@@ -21,10 +22,24 @@ FAILED = 1
 INTERRUPTED = 130
 
 
+class Further(Parted):
+    """`run` takes all after `--` as further arguments, for this run only."""
+
+    tail = "[-- ARG...]"
+
+
 @command(
+    cls=Further,
     name="run",
-    help="Run a task now, whatever its schedule says. With --wait the exit code tells whether it succeeded.",
-    epilog="duly run backup --wait\nduly run report --input @numbers.csv --key 2026-12",
+    help=(
+        "Run a task now, whatever its schedule says. With --wait the exit code tells whether it succeeded."
+        " What stands after -- are further arguments for its command, for this run only."
+    ),
+    epilog=(
+        "duly run backup --wait\n"
+        "duly run report --input @numbers.csv --key 2026-12\n"
+        "duly run import -- --from 2026-01 --dry-run"
+    ),
     params=[
         click.Argument(["task"]),
         click.Option(
@@ -43,7 +58,9 @@ def run(task: str, input_: str | None, key: str | None, queue: bool, anyway: boo
 
     given = text_or_file(input_, "--input") if input_ is not None else None
     with open_for_change() as store:
-        opened = runs.run_now(store, task, by=caller(), input_=given, key=key, queue=queue, anyway=anyway)
+        opened = runs.run_now(
+            store, task, by=caller(), input_=given, args=words() or (), key=key, queue=queue, anyway=anyway
+        )
         if wait:
             if opened.state != "ended":
                 hint_nobody(address(), "the run waits until somebody does")

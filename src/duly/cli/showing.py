@@ -1,5 +1,6 @@
 """`show`: all one wants to know of a task or a run, on one screen."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, cast
@@ -224,11 +225,25 @@ def _figures(shown: "RunShown") -> Rows:
         rows.append(("attempt", f"{run.attempt}, fence {run.fence}, held by {last['holder']}{plain(host)}"))
     if len(attempts) > 1:
         rows.append(("attempts", "\n".join(_attempt(one) for one in attempts)))
+    if run.args:
+        rows.append(("arguments", Cell(text=plain(shlex.join(run.args))[:INPUT_SHOWN], wraps=True)))
     if run.input is not None:
         more = "…" if len(run.input) > INPUT_SHOWN else ""
         rows.append(("input", plain(run.input[:INPUT_SHOWN]) + more))
     rows.append(("occurrence", plain(run.occurrence)))
-    return rows
+    return rows + _left(shown)
+
+
+def _left(shown: "RunShown") -> Rows:
+    """Tell what the work left running, and what became of that."""
+    ends = [written.entry.details for written in shown.story if written.entry.kind == "ended"]
+    told = (("leftovers", "left behind", "ended after its end: "), ("left_running", "left running", ""))
+    return [
+        (word, Cell(text=before + plain(", ".join(map(str, named))), wraps=True))
+        for name, word, before in told
+        for named in [ends[-1].get(name) if ends else None]
+        if isinstance(named, list)
+    ]
 
 
 def _attempt(one: Mapping[str, object]) -> str:

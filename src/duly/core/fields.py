@@ -34,7 +34,7 @@ ACTION: tuple[Field, ...] = (
         place=("action", "shell"),
         kind="shell",
         help="a line for sh -c, in place of -- COMMAND",
-        most=ARGUMENT_MOST,
+        most=ARGUMENTS_MOST,
         metavar="LINE",
     ),
     Field(

@@ -29,7 +29,10 @@ def hold(run: Run, definition: Definition, *, runner: Runner, run_folder: Path, 
         opened_by=run.opened_by,
         action=definition.action,
         input=run.input,
+        args=run.args,
         timeout=timeout_of(definition),
+        idle_timeout=definition.rules.idle_timeout,
+        leftovers=definition.rules.leftovers,
         folder=folder_of(run_folder, run.id, run.fence),
     )
     return Holding(

@@ -1,10 +1,14 @@
 """Asking for runs and for their end; the same road as time's own, exempt from the late table only."""
 
+from collections.abc import Sequence
+
 from duly import ids
 from duly.core import lifecycle
 from duly.core.admission import rank_of
+from duly.core.fields import ARGUMENT_MOST, ARGUMENTS_MOST, INPUT_MOST, KEY_MOST
 from duly.core.names import key_of
 from duly.core.occurrences import manual_key
+from duly.core.reading import shown
 from duly.core.run import Run
 from duly.core.spans import write_instant
 from duly.core.task import Task
@@ -15,9 +19,6 @@ from duly.store import Session, Store
 from duly.store.pauses import holding
 from duly.store.switches import lift_over, move
 
-INPUT_MOST = 10 * 1024 * 1024
-KEY_MOST = 200
-
 
 def run_now(
     store: Store,
@@ -25,30 +26,34 @@ def run_now(
     *,
     by: str,
     input_: str | None = None,
+    args: Sequence[str] = (),
     key: str | None = None,
     queue: bool = False,
     anyway: bool = False,
 ) -> Run:
-    """Open a run by hand; the same `key` again answers with the run it opened first.
+    """Open a run by hand; the same `key` again answers with the run it opened first. `args`: further arguments of it.
 
     Refused: `already_running` with the holder, `already_waiting` (both not with `queue`), `paused` (not with
     `anyway`), `key_reused` when the key was used with another input.
     """
     _check_input(input_, key)
+    _check_args(args)
     with store.write() as session:
         lift_over(session)
         task = find_task(session, word)
         occurrence = manual_key(key if key is not None else new_id("evt").removeprefix("evt_"))
         first = session.runs.by_occurrence(task.id, occurrence)
         if first is not None:
-            if first.input != input_:
+            if first.input != input_ or first.args != tuple(args):
+                other = "another input" if first.input != input_ else "other arguments"
                 raise Refused(
                     "key_reused",
-                    f"the key {key} was used for {first.id} with another input",
+                    f"the key {key} was used for {first.id} with {other}",
                     details={"run": first.id, "key": key},
                 )
             return first
         _check_task(session, task, anyway=anyway)
+        _check_room(task, args)
         if not queue:
             _check_free(session, task)
         run = Run(
@@ -62,6 +67,7 @@ def run_now(
             not_before=session.now,
             definition_version=task.definition_version,
             input=input_,
+            args=tuple(args),
             anyway=anyway,
             queued=queue,
             project=key_of(task.definition.project),
@@ -105,6 +111,33 @@ def _check_input(input_: str | None, key: str | None) -> None:
             raise Invalid("an input is at most 10 MiB", field="input")
     if key is not None and not 1 <= len(key) <= KEY_MOST:
         raise Invalid(f"a key has 1 to {KEY_MOST} characters", field="key")
+
+
+def _check_args(args: Sequence[str]) -> None:
+    for at, word in enumerate(args):
+        field = f"args[{at}]"
+        if "\0" in word:
+            raise Invalid("an argument cannot hold a NUL character", field=field)
+        try:
+            size = len(word.encode())
+        except UnicodeEncodeError as bad:
+            raise Invalid(f"{shown(word)} is not valid UTF-8", field=field, text=word, at=bad.start) from bad
+        if size > ARGUMENT_MOST:
+            raise Invalid(f"an argument is at most {ARGUMENT_MOST:,} bytes", field=field, hint="--input @FILE instead")
+
+
+def _check_room(task: Task, args: Sequence[str]) -> None:
+    """Refuse further arguments that are too long together with the command's own."""
+    action = task.definition.action
+    own = action.get("argv")
+    words = [*(own if isinstance(own, list | tuple) else ()), *args]
+    total = sum(len(str(word).encode()) + 1 for word in words)
+    if args and total > ARGUMENTS_MOST:
+        raise Invalid(
+            f"the arguments have {total:,} bytes together, and {ARGUMENTS_MOST:,} are allowed",
+            field="args",
+            hint="--input @FILE instead",
+        )
 
 
 def _check_task(session: Session, task: Task, *, anyway: bool) -> None:

@@ -151,6 +151,7 @@ def run(
         "host": host,
         "definition_version": run.definition_version,
         "input": run.input,
+        "args": list(run.args),
         "retry_of": run.retry_of,
         "waiting_for": None if waiting_for is None else dict(waiting_for),
         "not_before": instant(run.not_before),
