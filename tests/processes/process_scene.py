@@ -63,9 +63,13 @@ class Place:
     def serve(self, *flags: str, beat: str = "1s", lease: str = "8s", drain: str = "2s") -> subprocess.Popen[str]:
         """Start a server and return when it is ready to claim."""
         words = ["serve", "--beat", beat, "--lease", lease, "--drain", drain, *flags]
+        return self.program(sys.executable, "-m", "duly", "--store", str(self.store), *words)
+
+    def program(self, *words: str) -> subprocess.Popen[str]:
+        """Start any program that serves this store, and return when it is ready to claim."""
         with (self.home / f"serve-{len(self.served)}.err").open("w") as errors:
             process = subprocess.Popen(
-                [sys.executable, "-m", "duly", "--store", str(self.store), *words],
+                words,
                 env=self.env,
                 cwd=self.home,
                 stdin=subprocess.DEVNULL,

@@ -1,0 +1,53 @@
+"""A process that serves a store with a runner of its own: its work is to say that it began and that it ended."""
+
+import os
+import sys
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+
+from duly.clock import pause
+from duly.holder.holder import Holder
+from duly.holder.wish import wish
+from duly.ports import Assignment, How, Outcome
+from duly.runners.registry import Registry
+from duly.store import Store
+from duly.store.address import Address
+
+WORKS_FOR_S = 0.002
+
+
+class Counting:
+    """Appends a line when it begins and one when it ends; the order of the file is the order of the world."""
+
+    kept = False
+
+    def check(self, action: Mapping[str, object]) -> None:
+        return None
+
+    def perform(self, assignment: Assignment, checkpoint: Mapping[str, object] | None) -> Outcome:
+        _say(f"+ {assignment.run} {os.getpid()}\n")
+        pause(WORKS_FOR_S)
+        _say(f"- {assignment.run} {os.getpid()}\n")
+        return Outcome(word="succeeded")
+
+    def stop(self, how: How) -> None:
+        return None
+
+
+def _say(line: str) -> None:
+    with (Path(os.environ["HOME"]) / "witness").open("ab", buffering=0) as witness:
+        witness.write(line.encode())
+
+
+def main(path: str, slots: str) -> None:
+    wanted = wish(slots=int(slots), beat=timedelta(seconds=1), lease=timedelta(seconds=8))
+    store = Store.open(Address(path=Path(path)), create=True)
+    holder = Holder(store, wanted, Registry(extra={"command": Counting}), tell=lambda event, told: None)
+    holder.start()
+    print(f"duly: serving {path} as {holder.id}", flush=True)
+    holder.run()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
