@@ -74,32 +74,37 @@ class Dispatcher:
     def step(self, session: Session, free: int) -> Dispatched:
         """Claim up to `free` runs, after those without a seat have been judged by their task's rule."""
         overlap = overlapping.step(session)
-        chosen: list[Chosen] = []
-        skips: list[Step] = []
-        if free > 0:
-            self._choose(View(session), free, chosen, skips)
-        ended = overlap.ended + len(move(session, skips))
-        return Dispatched(won=self._claim(session, chosen), ended=ended, asked=overlap.asked)
+        won: list[Won] = []
+        ended = overlap.ended
+        view = View(session)
+        most = free
+        while len(won) < free and most <= LOOKED_AT_MOST:
+            page = session.waiting.claimable(session.now, most, holder=self.holder)
+            chosen, skips = self._choose(view, page, free - len(won))
+            moved, claimed = move(session, skips), self._claim(session, chosen)
+            ended += len(moved)
+            won += claimed
+            if len(page) < most:
+                break
+            # What was claimed has filled seats and limits, and the next page leaves out what waits for those.
+            most = free if moved or claimed else most * 2
+        self._take_turns(session, won)
+        return Dispatched(won=won, ended=ended, asked=overlap.asked)
 
     def may_claim(self, session: Session) -> bool:
         """Tell whether anything waits that a step might claim."""
         return bool(session.waiting.claimable(session.now, 1, holder=self.holder))
 
-    def _choose(self, view: View, free: int, chosen: list[Chosen], skips: list[Step]) -> None:
-        looked = 0
-        most = free
-        while len(chosen) < free and looked < LOOKED_AT_MOST:
-            waiting = view.session.waiting.claimable(view.session.now, looked + most, holder=self.holder)
-            fresh = waiting[looked:]
-            view.read(fresh)
-            for run in fresh:
-                if len(chosen) == free:
-                    break
-                self._judge(view, run, chosen, skips)
-            looked += len(fresh)
-            if len(fresh) < most:
+    def _choose(self, view: View, page: Sequence[Run], free: int) -> tuple[list[Chosen], list[Step]]:
+        """Judge a page of waiting runs in its order; gives up to `free` that may start, and those that never will."""
+        chosen: list[Chosen] = []
+        skips: list[Step] = []
+        view.read(page)
+        for run in page:
+            if len(chosen) == free:
                 break
-            most = looked
+            self._judge(view, run, chosen, skips)
+        return chosen, skips
 
     def _judge(self, view: View, run: Run, chosen: list[Chosen], skips: list[Step]) -> None:
         task = view.task(run.task)
@@ -153,7 +158,6 @@ class Dispatcher:
                 except sqlite3.IntegrityError:
                     continue
         self.lost += len(chosen) - len(won)
-        self._take_turns(session, won)
         return won
 
     def _take_turns(self, session: Session, won: Sequence[Won]) -> None:
