@@ -253,7 +253,7 @@ def test_a_claim_whose_answer_was_lost_is_found_by_the_next_beat_and_given_back(
     stage.add("a", "once in 1m")
     stage.clock.pass_(MINUTE)
     with stage.store.write() as session:
-        session.line.raw.execute("UPDATE tasks SET next_start_us = NULL")
+        session.line.raw.execute("UPDATE tasks SET next_start_us = NULL, next_due_us = NULL")
     asks.run_now(stage.store, "a", by="test")
     with stage.store.write() as session:
         won = holder.dispatcher.step(session, 1).won
