@@ -26,7 +26,7 @@ LOOK_EVERY_S = 0.2
 SHOWN = 50
 FOLLOWED_FROM = 10
 PAGE = 1_000
-TELLING = ("outcome", "exit_code", "late_by_s", "why", "from", "next", "scope", "note", "version", "count")
+TELLING = ("cause", "outcome", "exit_code", "late_by_s", "why", "from", "next", "scope", "note", "version", "count")
 LATE_LEAST_S = 0.001
 NARROW = 110
 """A terminal with fewer columns is followed in shorter words."""

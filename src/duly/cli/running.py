@@ -11,7 +11,7 @@ from duly.cli.joining import address, hint, hint_nobody, open_for_change
 from duly.cli.parting import Parted, words
 from duly.cli.table import plain
 from duly.cli.words import failure, told
-from duly.errors import Invalid
+from duly.errors import Invalid, Refused
 
 if TYPE_CHECKING:
     from duly.core.run import Run
@@ -101,7 +101,7 @@ def _end_of(store: "Store", opened: "Run") -> "Run":
             with store.read() as session:
                 found = session.runs.by_id(opened.id)
             if found is None:
-                raise Invalid(f"the run {opened.id} is gone")
+                raise Refused("unknown_run", f"the run {opened.id} is gone: the store was restored or pruned")
             run = found
         if run.state != "ended":
             clock.pause(LOOK_EVERY_S)

@@ -18,14 +18,13 @@ from duly import clock, ids
 from duly.errors import StoreAway, StoreNewer
 from duly.store import engine
 from duly.store.address import Address, check_place, is_remembered, remember
+from duly.store.files import SUFFIXES, folder_lock, give_name, set_aside
 from duly.store.migrations import LOWEST_VERSION, REVISIONS
 
 if TYPE_CHECKING:
     from alembic.config import Config
     from sqlalchemy import Connection
 
-SUFFIXES = ("", "-wal", "-shm", "-journal")
-BACKUP_TRIES = 10_000
 LINKED_WITHIN_S = 2.0
 UNFINISHED_FOR_S = 3600.0
 """A store that has been in the making for longer has been left by its maker."""
@@ -58,10 +57,12 @@ def make(address: Address, environ: Mapping[str, str], *, again: bool = False) -
     _clear_away(address)
     try:
         _fill(temporary)
-        try:
-            os.link(temporary, address.path)
-        except FileExistsError:
-            return False  # another process was faster; its store is as good
+        with folder_lock(address.path.parent):
+            if address.path.exists():
+                return False  # another process was faster; its store is as good
+            set_aside(address.path, "lost")
+            if not give_name(temporary, address.path):
+                return False
     except sqlite3.Error as error:
         raise engine.told(address.path, error) from error
     except OSError as error:
@@ -78,7 +79,7 @@ def check_not_vanished(address: Address, environ: Mapping[str, str]) -> None:
     if is_remembered(address, environ):
         raise StoreAway(
             f"the store {address.path} is gone: it stood here before, and nothing is made in its place",
-            hint=f"bring the file back, or make it anew with `duly init --store {address.path}`",
+            hint=f"bring the file back, `duly restore` a backup, or make it anew: duly init --store {address.path}",
         )
 
 
@@ -134,6 +135,20 @@ def migrate(address: Address, line: engine.Line) -> Path:
     except sqlite3.Error as error:
         raise engine.told(address.path, error) from error
     return backup
+
+
+def bring_up(path: Path) -> None:
+    """Bring a copy that nobody uses yet to the last revision."""
+    try:
+        line = engine.connect(path, readonly=True)
+        try:
+            older = check_version(look(line, path), path)
+        finally:
+            line.close()
+        if older:
+            _upgrade(path)
+    except sqlite3.Error as error:
+        raise engine.told(path, error) from error
 
 
 def _clear_away(address: Address) -> None:
@@ -207,17 +222,10 @@ def _run(connection: "Connection", config: "Config", *, new: bool) -> None:
 
 
 def _backup(address: Address, line: engine.Line) -> Path:
-    for number in range(1, BACKUP_TRIES):
-        target = address.path.with_name(f"{address.path.name}.before-{REVISIONS[-1]}.{number}")
-        with contextlib.suppress(FileExistsError):
-            os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            copy = sqlite3.connect(target)
-            try:
-                line.raw.backup(copy)
-            finally:
-                copy.close()
-            return target
-    raise StoreAway(f"no backup of {address.path} could be made beside it")
+    from duly.store import copies
+
+    with copies.whole_copy(line, address.path.parent, address.path.name) as copy:
+        return copies.keep_beside(copy, address, f"before-{REVISIONS[-1]}")
 
 
 def _version(text: str) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from duly import clock as machine
 from duly.clock import Clock
 from duly.errors import StoreAway, StoreUnknown
-from duly.store import engine, making
+from duly.store import copies, engine, making
 from duly.store.address import Address, check_path, check_place, remember
 from duly.store.crowd import Crowd
 from duly.store.engine import PATIENCE_S, Company, Line
@@ -90,9 +90,13 @@ class Store:
         *,
         create: bool = False,
         migrate: bool = False,
+        noted: bool = True,
         clock: Clock | None = None,
     ) -> "Store":
-        """Open a store for writing; `create` makes it where there was none, `migrate` brings an older one up."""
+        """Open a store for writing; `create` makes it where there was none, `migrate` brings an older one up.
+
+        A store that is not `noted` is on its way to its place: its loss is no loss.
+        """
         environ = os.environ if environ is None else environ
         check_path(address)
         if create:
@@ -102,7 +106,8 @@ class Store:
             making.check_not_vanished(address, environ)
             raise StoreAway(f"there is no store at {address.path} yet", hint="duly init, or add a first task")
         store = cls._open(address, environ, clock or Clock(), readonly=False, may_migrate=migrate)
-        remember(address, environ)
+        if noted:
+            remember(address, environ)
         return store
 
     @classmethod
@@ -119,7 +124,7 @@ class Store:
                 if older and not may_migrate:
                     raise StoreAway(
                         f"the store {address.path} is of an older version of Duly",
-                        hint="`duly serve` makes a backup beside it and brings it up to date",
+                        hint="`duly migrate` (and `duly serve`) makes a backup beside it and brings it up to date",
                     )
                 if older:
                     making.migrate(address, line)
@@ -225,6 +230,10 @@ class Store:
     def check_version(self) -> None:
         """Raise StoreNewer when the store has been taken over by a version that leaves this one behind."""
         making.check_version(making.look(self._line, self.address.path), self.address.path)
+
+    def faults(self) -> list[str]:
+        """Read the whole file through and give what is wrong with it; nothing if it is sound."""
+        return copies.faults(self._line)
 
     def quick_check(self) -> str:
         """What SQLite says of the file's soundness: `ok`, or the first fault."""

@@ -1,0 +1,141 @@
+"""`backup`, `restore` and `migrate` as they are typed: shapes, screens, questions, bad input."""
+
+from pathlib import Path
+
+import pytest
+from cli_scene import Scene, dump_of
+from test_cli_shapes import fields
+from test_cli_terminal import typed
+
+TAKEN = "taken_at revision tasks runs last_entry bytes"
+BACKUP = f"store file {TAKEN}"
+RESTORE = f"{BACKUP} restored_at kept due ended pause"
+DUE = "task task_name project count first last"
+ENDED = "run task occurrence outcome reason"
+MIGRATE = "store migrated from to backup"
+
+
+def test_a_backup_and_a_restore_are_told_in_json_and_in_words(scene: Scene) -> None:
+    scene.add("hello", when="every 1s")
+    scene.ok("run", "hello")
+    copy = scene.home / "copy.db"
+    made = scene.ok("backup", str(copy), "--json").json
+    assert set(made) == fields(BACKUP)
+    assert (made["file"], made["tasks"], made["runs"]) == (str(copy), 1, 1)
+    assert scene.ok("backup", "~/other.db").out.startswith(f"backed up to {scene.home}/other.db: 1 task, 1 run, ")
+    done = scene.ok("restore", str(copy), "--yes", "--json").json
+    assert set(done) == fields(RESTORE)
+    assert set(done["ended"][0]) == fields(ENDED)
+    assert done["pause"]["scope"] == "store"
+    for one in done["due"]:
+        assert set(one) == fields(DUE)
+    called = scene.ok("restore", str(copy), "--yes")
+    assert f"what stood there is kept as {scene.store}.before-restore.2" in called.out
+    assert "ended: 1 run that waited at the backup" in called.out
+    assert "everything is paused: duly unpause --all" in called.out
+    assert scene.ok("list", "--json").json["items"][0]["paused"][0]["note"].startswith("restored from a backup of ")
+
+
+def test_a_store_that_was_lost_is_brought_back_and_usable(scene: Scene) -> None:
+    scene.add("hello")
+    scene.ok("backup", str(scene.home / "copy.db"))
+    scene.store.unlink()
+    assert scene.call("list").code == 5
+    assert "duly restore" in scene.call("list").err
+    assert scene.ok("restore", str(scene.home / "copy.db"), "--yes", "--json").json["kept"] is None
+    assert len(scene.ok("list", "--json").json["items"]) == 1
+
+
+def test_the_default_store_is_restored_where_not_even_its_folder_is_left(scene: Scene) -> None:
+    scene.monkeypatch.delenv("DULY_STORE")
+    scene.add("hello")
+    scene.ok("backup", str(scene.home / "copy.db"))
+    import shutil
+
+    shutil.rmtree(scene.home / ".local/share")
+    scene.ok("restore", str(scene.home / "copy.db"), "--yes")
+    assert len(scene.ok("list", "--json").json["items"]) == 1
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 3), ("\n", 3)])
+def test_restoring_asks_on_a_terminal_and_says_what_it_would_do(scene: Scene, answer: str, code: int) -> None:
+    scene.add("old")
+    scene.ok("backup", str(scene.home / "copy.db"))
+    scene.add("new")
+    got, seen = typed(scene, ["restore", str(scene.home / "copy.db")], answer, columns=200)
+    assert got == code, seen
+    assert f"Restore {scene.store} from a backup of " in seen
+    assert "(1 task, 0 runs); what it holds now is kept beside it? [y/N]" in " ".join(seen.split())
+    assert len(scene.ok("list", "--json").json["items"]) == (1 if code == 0 else 2)
+
+
+def test_migrating_what_is_up_to_date_says_so(scene: Scene) -> None:
+    scene.add("hello")
+    told = scene.ok("migrate", "--json").json
+    assert set(told) == fields(MIGRATE)
+    assert (told["migrated"], told["backup"]) == (False, None)
+    assert scene.ok("migrate").out == f"{scene.store} is up to date (revision {told['to']})\n"
+
+
+BAD: dict[str, tuple[tuple[str, ...], int, str]] = {
+    "backup without a file": (("backup",), 2, "duly: FILE is missing"),
+    "backup to nothing": (("backup", ""), 2, "duly: FILE: it names no file"),
+    "backup over a file": (("backup", "there.db"), 3, 'duly: there is a file "'),
+    "backup over the store": (("backup", "duly.db"), 3, 'duly: there is a file "'),
+    "backup to a folder": (("backup", "."), 2, "duly: FILE: "),
+    "backup into no folder": (("backup", "nowhere/x.db"), 2, "duly: FILE: the folder "),
+    "backup with two files": (("backup", "x.db", "y.db"), 2, "duly: got unexpected extra argument"),
+    "backup of no store": (("backup", "x.db", "--store", "none.db"), 5, "duly: there is no store at "),
+    "backup of what is none": (("backup", "x.db", "--store", "there.db"), 5, "duly: "),
+    "restore without a file": (("restore",), 2, "duly: FILE is missing"),
+    "restore of nothing": (("restore", "none.db", "--yes"), 2, "duly: FILE: there is no file "),
+    "restore of a folder": (("restore", ".", "--yes"), 2, "duly: FILE: "),
+    "restore of what is none": (("restore", "there.db", "--yes"), 5, "duly: "),
+    "restore of itself": (("restore", "duly.db", "--yes"), 2, "duly: FILE: it is the store itself"),
+    "restore unconfirmed": (("restore", "copy.db"), 3, "duly: restoring "),
+    "restore into no folder": (
+        ("restore", "copy.db", "--yes", "--store", "nowhere/x.db"),
+        5,
+        "duly: the folder ",
+    ),
+    "restore over a folder": (("restore", "copy.db", "--yes", "--store", "."), 5, "duly: "),
+    "migrate of no store": (("migrate", "--store", "none.db"), 5, "duly: there is no store at "),
+    "migrate of what is none": (("migrate", "--store", "there.db"), 5, "duly: "),
+    "fence of half": (("fence", "hello"), 2, "duly: FENCE: it is missing"),
+    "fence of nothing": (("fence",), 2, "duly: no TASK and FENCE were given"),
+    "fence in words": (("fence", "hello", "seven"), 2, 'duly: FENCE: "seven" is not a whole number'),
+    "fence of nobody": (("fence", "nobody", "7"), 4, 'duly: there is no task "nobody"'),
+    "fence of too much": (("fence", "hello", "9" * 30), 2, "duly: FENCE: "),
+    "holders in a state": (("holders", "--state", "dead"), 2, 'duly: --state: "dead" is not one of'),
+    "holders of none": (("holders", "-n", "0"), 2, "duly: -n: 0 is not between"),
+    "holders from nowhere": (("holders", "--cursor", "x"), 2, 'duly: --cursor: "x" is not what a list gave'),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_to_the_keeping_commands_is_told_in_one_line_and_changes_nothing(scene: Scene, name: str) -> None:
+    scene.add("hello")
+    scene.ok("backup", str(scene.home / "copy.db"))
+    (scene.home / "there.db").write_text("a diary")
+    scene.monkeypatch.chdir(scene.home)
+    before = dump_of(scene.store), sorted(path.name for path in scene.home.iterdir() if "-" not in path.name)
+    args, code, first = BAD[name]
+    called = scene.call(*args)
+    assert (called.code, called.out) == (code, ""), called
+    assert called.first.startswith(first), called
+    assert scene.call("--json", *args).fault["reason"] in {
+        *("invalid", "already_exists", "needs_confirmation", "store_away", "unknown_task"),
+    }
+    assert (
+        dump_of(scene.store),
+        sorted(path.name for path in scene.home.iterdir() if "-" not in path.name),
+    ) == before
+    assert (scene.home / "there.db").read_text() == "a diary"
+
+
+def test_a_backup_that_cannot_be_written_is_told(scene: Scene) -> None:
+    scene.add("hello")
+    called = scene.call("backup", "/proc/x.db")
+    assert called.code == 2
+    assert called.first.startswith("duly: FILE: /proc/x.db cannot be written: ")
+    assert not Path("/proc/x.db").exists()
