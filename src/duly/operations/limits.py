@@ -27,7 +27,7 @@ class Shown:
 
 def set_limit(store: Store, key: str, most: int, *, rate: int | None, rate_for: timedelta | None, by: str) -> Limit:
     """Set how much a limit allows; refused `limit_reached` below what runs now or below a task's own weight."""
-    word = read_word(key, "key")
+    word = read_word(key, "KEY")
     if not 1 <= most <= MOST_MOST:
         raise Invalid(f"{most} is not between 1 and {MOST_MOST}", field="N", hint="duly pause holds tasks altogether")
     if rate is not None and not 1 <= rate <= RATE_MOST:
@@ -45,7 +45,7 @@ def set_limit(store: Store, key: str, most: int, *, rate: int | None, rate_for: 
 
 def remove_limit(store: Store, key: str, *, by: str) -> Limit:
     """Set a limit back to what its key means unset; refused while more runs than that, or a task weighs more."""
-    word = read_word(key, "key")
+    word = read_word(key, "KEY")
     with store.write() as session:
         found = session.crowd.by_keys([word])[word]
         if found.set_at is None:
