@@ -9,8 +9,8 @@ import pytest
 from core_values import DAY, HOUR, MINUTE, NINE, SECOND, TICK, every, held, task_of, waiting
 
 from duly.core import lifecycle, reasons
+from duly.core.fates import Opening
 from duly.core.ledger import attempts, fold
-from duly.core.planning import Opening
 from duly.core.run import Entry, Run, Step
 from duly.core.task import Rules
 
@@ -217,7 +217,7 @@ def walk(seed: int) -> tuple[Run, list[Entry]]:
     """Take legal edges at random until the run ends or has gone on long enough."""
     draw = random.Random(seed)
     now, fence = NINE, 0
-    opening = Opening(due_at=NINE, opened_by="schedule", late_by=timedelta(0))
+    opening = Opening(due_at=NINE, start_at=NINE, opened_by="schedule", late_by=timedelta(0))
     run, first = lifecycle.opened(task_of(every(HOUR)), opening, id_="run_one", now=now, holder="hld_a")
     entries = [first]
     for _ in range(draw.randrange(1, 12)):

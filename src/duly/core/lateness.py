@@ -2,13 +2,15 @@
 
 | road                                           | policy asked when    | ceiling max_age            |
 |------------------------------------------------|----------------------|----------------------------|
-| opening                                        | lateness > grace     | over `run` only            |
+| opening                                        | lateness > grace     | over `run`, `run_all` only |
 | start of a run that waited                     | never                | yes                        |
+| retry after a failure                          | never                | yes, by idle lateness      |
 | retry after an interruption                    | idle lateness > grace| yes, by idle lateness      |
 | adoption, re-attachment                        | never                | never                      |
 | by hand, accepted offer, backfill              | never                | never                      |
 
-Exactly grace is punctual, exactly max_age runs. Idle lateness leaves out the time in which the run worked.
+Lateness is counted from the due instant with its spread. Exactly grace is punctual, exactly max_age runs. Idle lateness
+leaves out the time in which the run worked. The road `opening` is `planning`, with `catching_up`.
 """
 
 from datetime import datetime, timedelta
@@ -29,20 +31,28 @@ def grace_for(rules: Rules, due_at: datetime, following: datetime | None) -> tim
     return min(GRACE_MOST, (following - due_at) / 2)
 
 
+def idle_lateness(run: Run, now: datetime, *, worked_for: timedelta) -> timedelta:
+    """How late a run is but for its spread and the time in which it worked."""
+    return now - run.due_at - run.spread - worked_for
+
+
 def waited_too_long(run: Run, rules: Rules, now: datetime) -> bool:
     """A run that waited for its start is past max_age, by its idle time; runs that a person asked for never are."""
-    return run.opened_by not in NEVER_LATE and now - run.due_at - run.worked_for > rules.max_age
+    return run.opened_by not in NEVER_LATE and idle_lateness(run, now, worked_for=run.worked_for) > rules.max_age
 
 
 def refused_after_interruption(
     run: Run, rules: Rules, *, worked_for: timedelta, following: datetime | None, now: datetime
 ) -> str | None:
-    """Why an interrupted run may not be tried again (`stale`, `missed_skip`), or None when it may."""
+    """Why an interrupted run may not be tried again (`stale`, `missed_skip`, `missed_offer`), or None when it may.
+
+    Beyond max_age it is stale under every policy.
+    """
     if run.opened_by in NEVER_LATE:
         return None
-    idle = now - run.due_at - worked_for
+    idle = idle_lateness(run, now, worked_for=worked_for)
     if idle > rules.max_age:
         return "stale"
-    if rules.on_missed == "skip" and idle > grace_for(rules, run.due_at, following):
-        return "missed_skip"
+    if idle > grace_for(rules, run.due_at, following):
+        return {"skip": "missed_skip", "offer": "missed_offer"}.get(rules.on_missed)
     return None

@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from duly.core.admission import rank_of
+from duly.core.fates import Opening
 from duly.core.lateness import refused_after_interruption
 from duly.core.names import key_of
 from duly.core.occurrences import at_key
-from duly.core.planning import Opening
 from duly.core.reasons import ENDED
 from duly.core.run import Entry, Run, RunOutcome, Step
 from duly.core.task import Rules, Task
@@ -36,7 +36,8 @@ def opened(task: Task, opening: Opening, *, id_: str, now: datetime, holder: str
         due_at=opening.due_at,
         opened_at=now,
         opened_by=opening.opened_by,
-        not_before=opening.due_at,
+        not_before=opening.start_at,
+        spread=opening.start_at - opening.due_at,
         definition_version=task.definition_version,
         project=key_of(task.definition.project),
         rank=rank_of(opening.opened_by, task.definition.rules),
@@ -277,6 +278,8 @@ def _interruption_text(run: Run, why: Interruption, refusal: str | None) -> str:
         return f"{what}, and it was too late to try again"
     if refusal == "missed_skip":
         return f"{what}, and the task skips what it missed"
+    if refusal == "missed_offer":
+        return f"{what}, and whether it goes on is a person's to decide"
     if run.interruptions >= INTERRUPTIONS_MOST:
         return f"{what}, for the second time"
     return f"{what}, and its work ended with it"

@@ -1,13 +1,17 @@
 """What becomes of a task's occurrences whose time has come: opened, or missed with a reason; and what comes next."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
-from typing import Literal
 from zoneinfo import ZoneInfo
 
-from duly.core.lateness import grace_for
-from duly.core.schedule import TICK, count_due, dues, is_over, last_due, last_due_before, next_due
+from duly.core.catching_up import LATE, reached_from, settle
+from duly.core.fates import Fate, Opening, Stretch
+from duly.core.lateness import GRACE_MOST, grace_for
+from duly.core.pieces import pieces
+from duly.core.schedule import TICK, count_due, is_over, last_due, next_due
+from duly.core.skips import Range
+from duly.core.spreading import share_of, start_of
 from duly.core.task import Definition, Task
 
 OPENINGS_MOST = 100
@@ -15,65 +19,42 @@ OPENINGS_MOST = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opening:
-    """An occurrence to open a run for."""
-
-    due_at: datetime
-    opened_by: Literal["schedule", "catch_up"]
-    late_by: timedelta
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
-    """Missed occurrences with one fate, counted: the first, the last, how many, why."""
-
-    first: datetime
-    last: datetime
-    count: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The fates of all occurrences from the cursor as it was to the cursor as it shall be."""
+    """The fates of all occurrences from the cursor as it was to the cursor as it shall be, each in order of time."""
 
     openings: tuple[Opening, ...]
-    stretch: Stretch | None
+    stretches: tuple[Stretch, ...]
     planned_until: datetime
     next_due_at: datetime | None
+    next_start_at: datetime | None
     done: bool
 
 
-def plan(task: Task, zone: ZoneInfo, now: datetime) -> Plan:
+def plan(task: Task, zone: ZoneInfo, now: datetime, skipped: Sequence[Range] = ()) -> Plan:
     """Judge every occurrence after the cursor and not after `now`; costs the same for two as for two million.
 
     The next due instant is not after `now` only where more punctual occurrences are left than one plan may open.
+    `skipped`: what a person skipped beforehand.
     """
-    definition, cursor = task.definition, task.planned_until
-    newest = last_due(definition, zone, now)
-    if newest is None or newest <= cursor:
-        following = next_due(definition, zone, cursor)
-        return Plan(
-            openings=(),
-            stretch=None,
-            planned_until=cursor,
-            next_due_at=following,
-            done=is_over(definition, following),
-        )
-    punctual = _punctual(definition, zone, cursor, newest, now)
-    until = punctual[-1] if punctual else newest
-    opened = tuple(Opening(due_at=due, opened_by="schedule", late_by=now - due) for due in punctual)
-    late_until = punctual[0] - TICK if punctual else newest
-    caught_up, stretch = _late(definition, zone, cursor, late_until, now, covered=bool(punctual))
-    following = next_due(definition, zone, until)
-    assert following is None or following > until, "a trigger went backwards"
-    return Plan(
-        openings=caught_up + opened,
-        stretch=stretch,
-        planned_until=until,
-        next_due_at=following,
-        done=is_over(definition, following),
-    )
+    left = times_left(task)
+    newest = last_due(task.definition, zone, now)
+    if left == 0 or newest is None or newest <= task.planned_until:
+        return _made(task, zone, (), task.planned_until, done=left == 0)
+    found, until = _found(task, zone, now, newest, skipped)
+    fates = settle(task, zone, now, found)
+    opened = [fate.due_at for fate in fates if isinstance(fate, Opening)]
+    if left is None or len(opened) < left:
+        return _made(task, zone, fates, until, done=False)
+    # Its last time has come: what lies behind that is no occurrence of the task any more.
+    end = opened[left - 1]
+    kept = [fate for fate in fates if (fate.due_at if isinstance(fate, Opening) else fate.first) <= end]
+    return _made(task, zone, kept, end, done=True)
+
+
+def times_left(task: Task) -> int | None:
+    """How many more runs time may open for this task; None is no end."""
+    times = task.definition.rules.times
+    return None if times is None else max(0, times - task.scheduled_runs)
 
 
 def first_due(definition: Definition, zone: ZoneInfo, cursor: datetime) -> datetime | None:
@@ -91,52 +72,77 @@ def owed(definition: Definition, zone: ZoneInfo, after: datetime, until: datetim
     last = last_due(definition, zone, until)
     assert last is not None
     number = count_due(definition, zone, after, until)
-    return Stretch(first=first, last=last, count=number, reason="")
+    return Stretch(first=first, last=last, count=number, reason=LATE)
 
 
-def _punctual(
-    definition: Definition, zone: ZoneInfo, cursor: datetime, newest: datetime, now: datetime
-) -> list[datetime]:
-    if definition.rules.grace is None:
-        # Half the distance to the next: only the newest can be that near.
-        following = next_due(definition, zone, newest)
-        return [newest] if now - newest <= grace_for(definition.rules, newest, following) else []
-    since = max(cursor, _earlier(now, definition.rules.grace) - TICK)
-    ahead = islice(dues(definition, zone, since), OPENINGS_MOST)
-    out = []
-    for due in ahead:
-        if due > now:
-            break
-        out.append(due)
-    return out
+def _found(
+    task: Task, zone: ZoneInfo, now: datetime, newest: datetime, skipped: Sequence[Range]
+) -> tuple[list[Fate], datetime]:
+    """Tell the punctual from the late and from those skipped by hand, in order of time; gives also how far it went."""
+    since = _near_from(task, zone, now, newest) - TICK
+    found: list[Fate] = []
+    room = OPENINGS_MOST
+    for piece in pieces(task.planned_until, newest, skipped):
+        if piece.by_hand is not None:
+            stretch = owed(task.definition, zone, piece.after, piece.until)
+            found += [] if stretch is None else [_by_hand(stretch, piece.by_hand)]
+            continue
+        far = owed(task.definition, zone, piece.after, min(piece.until, since))
+        near = _near(task, zone, now, max(piece.after, since), piece.until, room)
+        found += [*([] if far is None else [far]), *near]
+        room -= sum(isinstance(fate, Opening) for fate in near)
+        if room == 0:
+            last = near[-1]
+            assert isinstance(last, Opening)
+            return found, last.due_at
+    return found, newest
 
 
-def _late(
-    definition: Definition, zone: ZoneInfo, cursor: datetime, until: datetime, now: datetime, *, covered: bool
-) -> tuple[tuple[Opening, ...], Stretch | None]:
-    """Judge the late ones in (cursor, until]; `covered`: a punctual one follows and stands for them."""
-    missed = owed(definition, zone, cursor, until)
-    if missed is None:
-        return (), None
-    if definition.rules.on_missed == "skip":
-        return (), _told(missed, "missed_skip")
-    if covered:
-        return (), _told(missed, "coalesced")
-    if now - missed.last > definition.rules.max_age:
-        return (), _told(missed, "stale")
-    opening = Opening(due_at=missed.last, opened_by="catch_up", late_by=now - missed.last)
-    if missed.count == 1:
-        return (opening,), None
-    before = last_due_before(definition, zone, missed.last)
-    assert before is not None
-    rest = Stretch(first=missed.first, last=before, count=missed.count - 1, reason="coalesced")
-    return (opening,), rest
+def _near_from(task: Task, zone: ZoneInfo, now: datetime, newest: datetime) -> datetime:
+    """Give the instant before which every occurrence is late, however its own grace and spread are."""
+    rules = task.definition.rules
+    if rules.grace is None and not rules.spread:
+        return newest  # half the distance to the next: only the newest can be that near
+    return reached_from(task, zone, now, GRACE_MOST if rules.grace is None else rules.grace)
 
 
-def _told(stretch: Stretch, reason: str) -> Stretch:
-    return Stretch(first=stretch.first, last=stretch.last, count=stretch.count, reason=reason)
+def _near(task: Task, zone: ZoneInfo, now: datetime, after: datetime, until: datetime, room: int) -> list[Fate]:
+    """Judge the occurrences in (after, until] one by one, up to so many punctual ones."""
+    rules = task.definition.rules
+    found: list[Fate] = []
+    due = next_due(task.definition, zone, after)
+    while due is not None and due <= until and room:
+        following = next_due(task.definition, zone, due)
+        assert following is None or following > due, "a trigger went backwards"
+        start = due + share_of(task.id, due, spread=rules.spread, following=following)
+        if now - start <= grace_for(rules, due, following):
+            late_by = max(now - start, timedelta(0))
+            found.append(Opening(due_at=due, start_at=start, opened_by="schedule", late_by=late_by))
+            room -= 1
+        else:
+            found.append(Stretch(first=due, last=due, count=1, reason=LATE))
+        due = following
+    return found
 
 
-def _earlier(moment: datetime, span: timedelta) -> datetime:
-    floor = datetime.min.replace(tzinfo=moment.tzinfo) + timedelta(days=2)
-    return moment - span if moment - floor > span else floor
+def _by_hand(stretch: Stretch, range_: Range) -> Stretch:
+    return Stretch(
+        first=stretch.first,
+        last=stretch.last,
+        count=stretch.count,
+        reason="skipped_by_hand",
+        details={} if range_.note is None else {"note": range_.note},
+        by=range_.by,
+    )
+
+
+def _made(task: Task, zone: ZoneInfo, fates: Sequence[Fate], until: datetime, *, done: bool) -> Plan:
+    following = None if done else first_due(task.definition, zone, until)
+    return Plan(
+        openings=tuple(fate for fate in fates if isinstance(fate, Opening)),
+        stretches=tuple(fate for fate in fates if isinstance(fate, Stretch)),
+        planned_until=until,
+        next_due_at=following,
+        next_start_at=None if following is None else start_of(task.id, task.definition, zone, following),
+        done=done or is_over(task.definition, following),
+    )

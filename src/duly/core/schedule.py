@@ -62,9 +62,20 @@ def count_due(definition: Definition, zone: ZoneInfo, after: datetime, until: da
     return triggers.count(definition.triggers, zone, after, until, gap=rules.gap, fold=rules.fold)
 
 
+def fixed_of(all_: triggers.Triggers) -> triggers.Triggers:
+    """Give the triggers that mean people's local times: the only ones of which the rules `gap` and `fold` speak."""
+    return tuple(trigger for trigger in all_ if _is_fixed(trigger))
+
+
 def dues(definition: Definition, zone: ZoneInfo, after: datetime) -> Iterator[datetime]:
     """Yield the instants strictly after `after` at which the task is due, in order; perhaps without end."""
     found = next_due(definition, zone, after)
     while found is not None:
         yield found
         found = next_due(definition, zone, found)
+
+
+def _is_fixed(trigger: triggers.Trigger) -> bool:
+    if isinstance(trigger, triggers.Once):
+        return trigger.local is not None
+    return not triggers.is_interval_like(trigger)

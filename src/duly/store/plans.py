@@ -3,15 +3,19 @@
 Used by the planner at its turn, and by every edit that must plan up to now before it changes anything.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from duly import ids, zones
 from duly.core import lifecycle
+from duly.core.fates import Stretch
 from duly.core.occurrences import at_key
 from duly.core.planning import Plan, plan
+from duly.core.rezoning import wall_of
 from duly.core.run import Entry, Missed, Run
+from duly.core.skips import Range
+from duly.core.spans import write_instant
 from duly.core.task import Broken, Task
 from duly.errors import DulyError
 from duly.store.store import Session
@@ -20,15 +24,19 @@ from duly.store.tasks import CursorMove
 OPEN_AGAIN = 1000
 """Turns of planning that an edit makes to bring one task up to now; each opens as many as one plan may."""
 
+Pace = Callable[[Task, Run], Run]
+"""When a run that catches up may start at the earliest: the run as it shall be opened."""
 
-def write_plans(session: Session, due: Sequence[Task], *, holder: str | None) -> list[Run]:
+
+def write_plans(session: Session, due: Sequence[Task], *, holder: str | None, pace: Pace | None = None) -> list[Run]:
     """Plan these tasks at the session's moment and write what becomes of them; gives the runs that were opened.
 
     A task that cannot be planned is put aside with what is wrong, and never keeps another from its plan.
     """
     planned: list[tuple[Task, Plan]] = []
+    skipped = session.skips.ahead([task.id for task in due])
     for task in due:
-        judged = _judge(task, session.now)
+        judged = _judge(task, session.now, skipped.get(task.id, ()))
         if isinstance(judged, Broken):
             session.tasks.set_trouble(task.id, judged)
         else:
@@ -40,13 +48,12 @@ def write_plans(session: Session, due: Sequence[Task], *, holder: str | None) ->
     for task, made in planned:
         if task.id not in won:
             continue
-        if made.stretch is not None:
-            one = _missed(task, made, session.now, holder)
-            missed.append(one)
-            entries.append(_missed_entry(one))
+        records, told = _not_started(task, made, session.now, holder)
+        missed += records
+        entries += told
         for opening in made.openings:
             run, entry = lifecycle.opened(task, opening, id_=ids.new("run"), now=session.now, holder=holder)
-            runs.append(run)
+            runs.append(pace(task, run) if pace is not None and run.opened_by == "catch_up" else run)
             entries.append(entry)
     session.missed.insert(missed)
     session.runs.insert(runs)
@@ -71,7 +78,7 @@ def arm(task: Task, cursor: datetime) -> Task:
     zone = zones.zone(task.definition.zone)
     made = plan(replace(task, planned_until=cursor), zone, cursor)
     return replace(
-        task, planned_until=cursor, next_due_at=made.next_due_at, next_start_at=made.next_due_at, done=made.done
+        task, planned_until=cursor, next_due_at=made.next_due_at, next_start_at=made.next_start_at, done=made.done
     )
 
 
@@ -80,11 +87,11 @@ def disarm(task: Task) -> Task:
     return replace(task, next_due_at=None, next_start_at=None)
 
 
-def _judge(task: Task, now: datetime) -> Plan | Broken:
+def _judge(task: Task, now: datetime, skipped: Sequence[Range]) -> Plan | Broken:
     if task.broken is not None:
         return task.broken
     try:
-        return plan(task, zones.zone(task.definition.zone), now)
+        return plan(task, zones.zone(task.definition.zone), now, skipped)
     except DulyError as error:
         return Broken(field="zone", message=error.message)
     except Exception as error:  # noqa: BLE001 - a trigger's fault must stay its own task's
@@ -92,40 +99,68 @@ def _judge(task: Task, now: datetime) -> Plan | Broken:
 
 
 def _move(task: Task, made: Plan) -> CursorMove:
+    moved = made.planned_until > task.planned_until
+    zone = zones.zone(task.definition.zone)
     return CursorMove(
         task=task,
         planned_until=made.planned_until,
+        planned_wall=wall_of(made.planned_until, zone) if moved else task.planned_wall,
         next_due_at=made.next_due_at,
-        next_start_at=made.next_due_at,
+        next_start_at=made.next_start_at,
         done=made.done,
+        opened=len(made.openings),
     )
 
 
-def _missed(task: Task, made: Plan, now: datetime, holder: str | None) -> Missed:
-    stretch = made.stretch
-    assert stretch is not None
+def _not_started(task: Task, made: Plan, now: datetime, holder: str | None) -> tuple[list[Missed], list[Entry]]:
+    """Make the records of what was missed, and the entries of all that was not opened; what is offered is one offer."""
+    offered = [stretch for stretch in made.stretches if stretch.reason == "missed_offer"]
+    offer = _record(task, offered, now, holder) if offered else None
+    missed = [] if offer is None else [offer]
+    entries = []
+    for stretch in made.stretches:
+        if stretch.reason == "skipped_by_hand":
+            entries.append(_entry(task, stretch, now, holder, kind="stretch"))
+            continue
+        one = offer
+        if one is None or stretch.reason != "missed_offer":
+            one = _record(task, [stretch], now, holder)
+            missed.append(one)
+        told = {"missed": one.id, **stretch.details}
+        if one.expires_at is not None:
+            told["expires_at"] = write_instant(one.expires_at)
+        entries.append(_entry(task, replace(stretch, details=told), now, holder, kind="missed"))
+    return missed, entries
+
+
+def _record(task: Task, stretches: Sequence[Stretch], now: datetime, holder: str | None) -> Missed:
+    first, last = stretches[0], stretches[-1]
+    offered = first.reason == "missed_offer"
     return Missed(
         id=ids.new("mis"),
         task=task.id,
-        occurrence=at_key(stretch.first),
-        due_at=stretch.first,
-        until_at=stretch.last,
-        count=stretch.count,
-        reason=stretch.reason,
+        occurrence=at_key(first.first),
+        due_at=first.first,
+        until_at=last.last,
+        count=sum(stretch.count for stretch in stretches),
+        reason=first.reason,
         noticed_at=now,
         holder=holder,
+        state="open" if offered else "closed",
+        expires_at=now + task.definition.rules.offer_for if offered else None,
     )
 
 
-def _missed_entry(one: Missed) -> Entry:
+def _entry(task: Task, stretch: Stretch, now: datetime, holder: str | None, *, kind: str) -> Entry:
     return Entry(
-        kind="missed",
-        at=one.noticed_at,
-        task=one.task,
-        occurrence=one.occurrence,
-        reason=one.reason,
-        holder=one.holder,
-        count=one.count,
-        until_at=one.until_at,
-        details={"missed": one.id},
+        kind=kind,
+        at=now,
+        task=task.id,
+        occurrence=at_key(stretch.first),
+        reason=stretch.reason,
+        holder=holder,
+        by=stretch.by,
+        count=stretch.count,
+        until_at=stretch.last,
+        details=stretch.details,
     )

@@ -133,6 +133,8 @@ _PLANNED: dict[str, type] = {
     "next_due_us": int,
     "next_start_us": int,
     "done": int,
+    "planned_wall": str,
+    "opened": int,
 }
 
 
@@ -152,6 +154,9 @@ def _planned(size: int) -> CompilerElement:
             next_due_us=v.c.next_due_us,
             next_start_us=v.c.next_start_us,
             done=v.c.done,
+            planned_wall=v.c.planned_wall,
+            # With the cursor, so that each is counted once, whoever plans.
+            scheduled_runs=tasks.c.scheduled_runs + v.c.opened,
         )
         .returning(tasks.c.id)
     )
@@ -203,6 +208,9 @@ class CursorMove:
     next_due_at: datetime | None
     next_start_at: datetime | None
     done: bool
+    planned_wall: str | None = None
+    opened: int = 0
+    """Runs that the plan opens."""
 
 
 class Tasks:
@@ -280,6 +288,8 @@ class Tasks:
                 us(move.next_due_at),
                 us(move.next_start_at),
                 int(move.done),
+                move.planned_wall,
+                move.opened,
             )
             for move in moves
         ]
