@@ -1,6 +1,7 @@
 """Names, whole definitions, and broken ones."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +22,7 @@ from store_scene import (
 
 from duly.core import planning
 from duly.core.names import key_of
+from duly.core.skips import Range
 from duly.core.task import Task
 from duly.core.triggers import Daily, Once
 from duly.errors import Invalid, Refused, StoreAway
@@ -268,10 +270,10 @@ def test_a_trigger_that_fails_in_planning_puts_its_own_task_aside_and_no_other(
         s.add("two", minutely())
         s.at(NINE + HOUR)
 
-        def failing(task: Task, zone: ZoneInfo, now: datetime) -> planning.Plan:
+        def failing(task: Task, zone: ZoneInfo, now: datetime, skipped: Sequence[Range] = ()) -> planning.Plan:
             if task.id == bad.id:
                 raise ZeroDivisionError("a fault of ours")
-            return planning.plan(task, zone, now)
+            return planning.plan(task, zone, now, skipped)
 
         with monkeypatch.context() as patched:
             patched.setattr(plans, "plan", failing)

@@ -15,7 +15,7 @@ leaves out the time in which the run worked. The road `opening` is `planning`, w
 
 from datetime import datetime, timedelta
 
-from duly.core.run import NEVER_LATE, Run
+from duly.core.run import NEVER_LATE, Missed, Run
 from duly.core.task import Rules
 
 GRACE_MOST = timedelta(seconds=60)
@@ -56,3 +56,21 @@ def refused_after_interruption(
     if idle > grace_for(rules, run.due_at, following):
         return {"skip": "missed_skip", "offer": "missed_offer"}.get(rules.on_missed)
     return None
+
+
+def offer_of(run: Run, rules: Rules, *, id_: str, now: datetime, holder: str) -> Missed:
+    """Make the offer to go on with a run that was refused as `missed_offer`."""
+    return Missed(
+        id=id_,
+        task=run.task,
+        occurrence=run.occurrence,
+        due_at=run.due_at,
+        until_at=run.due_at,
+        count=1,
+        reason="missed_offer",
+        noticed_at=now,
+        holder=holder,
+        state="open",
+        expires_at=now + rules.offer_for,
+        run=run.id,
+    )

@@ -1,11 +1,12 @@
 """Settling: what a carrier or a look after a take-over delivers becomes a step, written if the run is still ours."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from duly import zones
+from duly import ids, zones
 from duly.core import lifecycle
+from duly.core.lateness import offer_of
 from duly.core.lifecycle import Interruption
 from duly.core.run import Entry, Run, Step
 from duly.core.schedule import next_due
@@ -93,13 +94,26 @@ class Settler:
             if step.after.id not in won:
                 left.append(delivery)
                 continue
-            entries += step.entries
+            entries += self._offered(session, delivery, step)
             if step.after.state == "ended":
                 ends.append((step.after.task, step.after.id, _counts_as(step.after)))
             done.append(Settled(delivery=delivery, run=step.after))
         session.ledger.add(entries)
         session.tasks.count_end(ends)
         return left
+
+    def _offered(self, session: Session, delivery: Delivery, step: Step) -> Sequence[Entry]:
+        """Keep the offer to go on with a run that was too late for it; gives the entries of the step, which name it."""
+        run = step.after
+        if run.state != "ended" or run.reason != "missed_offer":
+            return step.entries
+        rules = delivery.holding.rules
+        offer = offer_of(run, rules, id_=ids.new("mis"), now=session.now, holder=self._holder)
+        session.missed.insert([offer])
+        return [
+            replace(entry, details={**entry.details, "missed": offer.id}) if entry.kind == "ended" else entry
+            for entry in step.entries
+        ]
 
     def _read_back(self, session: Session, lost: Sequence[Delivery], done: list[Settled]) -> list[tuple[Delivery, Run]]:
         """A write found no row: written before and the answer lost, moved but still ours, or taken away."""
