@@ -10,9 +10,10 @@ from pathlib import Path
 from duly import ids, zones
 from duly.clock import Clock
 from duly.core import lifecycle
+from duly.core.fates import Stretch
 from duly.core.fields import NOTE_MOST
 from duly.core.names import key_of
-from duly.core.planning import Stretch, owed
+from duly.core.planning import owed
 from duly.core.run import Entry, Run
 from duly.core.spans import write_instant
 from duly.core.task import Task
