@@ -64,14 +64,15 @@ def run(task: str, input_: str | None, key: str | None, queue: bool, anyway: boo
         if wait:
             if opened.state != "ended":
                 hint_nobody(address(), "the run waits until somebody does")
-            return _wait(store, opened)
+            return wait_for(store, opened)
         _show(store, opened, told(_word(opened)))
     if opened.state != "ended" and not hint_nobody(address(), "the run waits until somebody does"):
         hint(f"duly log -f {ending(opened.id)}")
     return 0
 
 
-def _wait(store: "Store", opened: "Run") -> int:
+def wait_for(store: "Store", opened: "Run") -> int:
+    """Wait for a run's end and show it; the exit code tells whether it succeeded."""
     from duly.operations.lookup import ending
 
     try:

@@ -125,6 +125,9 @@ def _history(shown: "TaskShown", now: datetime) -> Rows:
     counts = [many(task.runs, "run")]
     if task.failures_in_a_row:
         counts.append(f"{task.failures_in_a_row} failed in a row")
+    offered = shown.listed.open_missed
+    if offered:
+        counts.append(f"{offered:,} missed {'waits' if offered == 1 else 'wait'} for an answer (duly missed)")
     rows: Rows = [
         ("made", plain(f"{full_text(task.created_at, None)} by {task.created_by}, version {task.version}")),
         ("so far", ", ".join(counts)),
@@ -164,7 +167,7 @@ def _run(store: "Store", session: "Session", shown: "RunShown") -> None:
 
         sentence = ENDED.get(run.reason) or NO_START.get(run.reason) or ""
         rows.append(("reason", Cell(text=f"{run.reason}: {sentence}" if sentence else run.reason, wraps=True)))
-    if run.error and run.state != "held":
+    if run.error:
         said = failure(reason=run.reason, error=run.error, exit_code=run.exit_code)
         said = "\n".join(plain(line) for line in said.splitlines())
         rows.append(("error", Cell(text=said, styles=("red",), wraps=True)))
@@ -183,8 +186,6 @@ def _waits(store: "Store", waits: Mapping[str, object], now: datetime) -> str:
         return f"its task's seat, which {ending(str(waits['key']))} has, for {since}"
     if waits["what"] == "delay":
         return f"its time, {waits['until']}"
-    if waits["what"] == "backoff":
-        return f"its next try {away(datetime.fromisoformat(str(waits['until'])), now)}, {waits['until']}"
     if not anybody_serves(store.address.run_folder):
         return f"somebody to serve this store (`duly serve`), for {since}"
     return f"a free slot, for {since}"
@@ -216,9 +217,9 @@ def _times(shown: "RunShown", zone: "ZoneInfo | None", now: datetime) -> Rows:
 def _figures(shown: "RunShown") -> Rows:
     run = shown.run
     rows: Rows = []
-    if run.exit_code is not None and run.state != "held":
+    if run.exit_code is not None:
         rows.append(("exit code", str(run.exit_code)))
-    if run.signal is not None and run.state != "held":
+    if run.signal is not None:
         rows.append(("signal", str(run.signal)))
     attempts = cast(Sequence[Mapping[str, object]], shown.shape["attempts"])
     if attempts:
@@ -250,8 +251,7 @@ def _left(shown: "RunShown") -> Rows:
 
 def _attempt(one: Mapping[str, object]) -> str:
     word = str(one["outcome"] or one["reason"] or "running")
-    why = f": {one['reason']}" if one["outcome"] not in {None, "succeeded"} and one["reason"] else ""
-    return f"{one['attempt']}  fence {one['fence']}  {one['started_at']}  {word.replace('_', ' ')}{why}"
+    return f"{one['attempt']}  fence {one['fence']}  {one['started_at']}  {word.replace('_', ' ')}"
 
 
 def _tail(store: "Store", shown: "RunShown") -> None:

@@ -55,7 +55,7 @@ def _tell(found: Mapping[str, object], now: datetime) -> None:
     if failing:
         rows.append(("failing", Cell(text=plain(_failing(found, failing)), styles=("red",), wraps=True)))
     if found["open_missed"]:
-        rows.append(("missed", f"{found['open_missed']} open"))
+        rows.append(("missed", f"{found['open_missed']:,} open: duly missed --open"))
     at = found["next_due_at"]
     if at is not None:
         due = datetime.fromisoformat(str(at))

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from duly.core.offers import GOES_ON
 from duly.core.run import Attempt, Entry
 
 
@@ -69,6 +70,9 @@ def _after(run: Folded, entry: Entry) -> Folded:
             return replace(run, state="ended", outcome="skipped", reason=entry.reason)
         case "ended":
             return _ended(run, entry)
+        case "accepted" if entry.details.get(GOES_ON):
+            run = run if run.state == "ended" else _fault(run, f"gone on with while {run.state}")
+            return replace(run, state="waiting", outcome=None, reason=None)
         case _:
             return run
 

@@ -4,12 +4,24 @@ from datetime import datetime
 
 from duly.core.spans import write_instant
 
+AT = "at:"
+
 
 def at_key(due_at: datetime) -> str:
     """The key of the occurrence that time brought at this instant."""
-    return f"at:{write_instant(due_at)}"
+    return f"{AT}{write_instant(due_at)}"
 
 
 def manual_key(key: str) -> str:
     """The key of an ask by hand."""
     return f"manual:{key}"
+
+
+def is_of_time(key: str) -> bool:
+    """The occurrence is one that time brought."""
+    return key.startswith(AT)
+
+
+def instant_of(key: str) -> datetime:
+    """The instant of an occurrence that time brought."""
+    return datetime.fromisoformat(key.removeprefix(AT))

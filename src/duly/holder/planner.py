@@ -1,4 +1,4 @@
-"""The planner: opens what time has brought, and lets pauses end whose time has come."""
+"""The planner: opens what time has brought, and lets pauses and offers end whose time has come."""
 
 from datetime import datetime
 
@@ -6,6 +6,7 @@ from duly.clock import from_us, to_us
 from duly.core.run import Run
 from duly.core.task import Task
 from duly.store import Session
+from duly.store.offers import expire
 from duly.store.plans import arm, write_plans
 from duly.store.switches import attempt, is_armed, lift_over
 
@@ -26,6 +27,7 @@ class Planner:
     def open(self, session: Session) -> tuple[list[Run], list[Task]]:
         """Do as `step` does; gives also the tasks that were planned, as they were read."""
         lift_over(session)
+        expire(session)
         due = session.tasks.due(session.now, TASKS_A_TURN)
         return (write_plans(session, due, holder=self._holder) if due else []), due
 
@@ -42,12 +44,13 @@ class Planner:
 
 
 def soonest(session: Session) -> datetime | None:
-    """The next instant at which something is due, a pause ends, a waiting run may start, or a rate has room again."""
+    """The next instant at which something is due, ends (a pause, an offer), may start, or has room in a rate again."""
     instants = [
         us
         for us in (
             session.tasks.soonest_us(),
             session.pauses.soonest_us(),
+            session.missed.soonest_us(),
             session.runs.soonest_not_before_us(session.now),
             session.crowd.soonest_free_us(session.now),
         )

@@ -103,6 +103,7 @@ class Writer:
             return (
                 is_due(session)
                 or bool(session.pauses.over(session.now))
+                or bool(session.missed.over(session.now, 1))
                 or (self._carriers.free > 0 and self._dispatcher.may_claim(session))
                 or bool(session.waiting.blocked(session.now, 1))
             )

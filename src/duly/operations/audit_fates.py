@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from duly import zones
-from duly.clock import from_us
+from duly.core.occurrences import instant_of, is_of_time
 from duly.core.run import Entry
 from duly.core.schedule import TICK, count_due, is_due, next_due
-from duly.core.task import Broken, Definition, Task
-from duly.errors import DulyError
+from duly.core.task import Definition, Task
 from duly.store import Session
-from duly.store.rows import parsed
+from duly.store.eras import Era, eras
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,29 +33,66 @@ class Fate:
     told: str
 
 
+ASKED_LATER = frozenset({"offer", "backfill"})
+"""Who opens an occurrence that has its fate already: it keeps that fate, and has a run besides."""
+ANSWERS = {"accepted": "accepted", "declined": "declined", "expired": "expired"}
+"""States of a missed record, each with the entry that tells of it."""
+
+
 def fates(session: Session, task: Task, entries: Sequence[Entry]) -> Iterator[Finding]:
     """P6: from its first day to its cursor, every occurrence of the task has exactly one fate."""
-    versions = session.versions.all(task.id)
-    if not versions:
+    if not session.versions.all(task.id):
         yield Finding(promise="P6", task=task.id, run=None, text="no version of its definition is there")
         return
     told = sorted(_told(entries), key=lambda fate: fate.first)
-    for index, version in enumerate(versions):
-        since = from_us(version.era_from_us)
-        until = from_us(versions[index + 1].era_from_us) if index + 1 < len(versions) else task.planned_until
-        read = parsed(version.definition)
-        if isinstance(read, Broken):
-            continue
-        try:
-            zone = zones.zone(read.zone)
-        except DulyError:
-            continue
-        mine = [fate for fate in told if since < fate.first <= until]
-        for text in _gaps(read, zone, since, until, mine):
+    held = eras(session, task)
+    for era in held:
+        mine = [fate for fate in told if era.since < fate.first <= era.until]
+        for text in _gaps(era.definition, era.zone, era.since, era.until, mine):
             yield Finding(promise="P6", task=task.id, run=None, text=text)
     if told and told[-1].last > task.planned_until:
-        text = f"{told[-1].told} lies beyond the cursor {task.planned_until:%Y-%m-%dT%H:%M:%SZ}"
+        text = f"{told[-1].told} lies beyond the cursor {_shown(task.planned_until)}"
         yield Finding(promise="P6", task=task.id, run=None, text=text)
+    yield from _opened_later(task, held, entries)
+    yield from _answered(session, task, entries)
+
+
+def _opened_later(task: Task, held: Sequence[Era], entries: Sequence[Entry]) -> Iterator[Finding]:
+    """What people had opened of the past are occurrences of the schedule of that time, and none that is still to come.
+
+    Before the first era its schedule stands for the time before it.
+    """
+    for entry in entries:
+        key = entry.occurrence or ""
+        if entry.kind != "opened" or entry.reason not in ASKED_LATER or not is_of_time(key):
+            continue
+        due = instant_of(key)
+        told = f"{key} (opened by {entry.reason})"
+        if due > task.planned_until:
+            text = f"{told} lies beyond the cursor {_shown(task.planned_until)}"
+            yield Finding(promise="P6", task=task.id, run=entry.run, text=text)
+            continue
+        era = next((era for era in held if due <= era.until), None)
+        if era is not None and not is_due(era.definition, era.zone, due):
+            yield Finding(promise="P6", task=task.id, run=entry.run, text=f"{told} is no occurrence of the task")
+
+
+def _answered(session: Session, task: Task, entries: Sequence[Entry]) -> Iterator[Finding]:
+    """Each missed record stands as its entries tell: answered once, by the entry that says so, or not at all."""
+    told: dict[str, list[str]] = {}
+    for entry in entries:
+        if entry.kind in ANSWERS.values():
+            told.setdefault(str(entry.details.get("missed")), []).append(entry.kind)
+    for one in session.missed.all_of(task.id):
+        said = told.get(one.id, [])
+        # One that was expired, or closed with its task, may be accepted or be said to be over as well.
+        if task.pruned_until is not None and one.noticed_at < task.pruned_until:
+            continue
+        wanted = ANSWERS.get(one.state)
+        answers = [kind for kind in said if kind != "expired"]
+        if (wanted is not None and wanted not in said) or len(answers) > 1 or (one.state == "open" and said):
+            text = f"{one.id} is {one.state}, and the ledger tells {' and '.join(said) or 'of no answer'}"
+            yield Finding(promise="P6", task=task.id, run=one.run, text=text)
 
 
 def _gaps(
@@ -85,19 +120,15 @@ def _gaps(
 
 def _told(entries: Sequence[Entry]) -> Iterator[Fate]:
     for entry in entries:
-        if entry.occurrence is None or not entry.occurrence.startswith("at:"):
+        if entry.occurrence is None or not is_of_time(entry.occurrence):
             continue
-        if entry.kind == "opened":
-            due = _instant(entry.occurrence)
+        if entry.kind == "opened" and entry.reason not in ASKED_LATER:
+            due = instant_of(entry.occurrence)
             yield Fate(first=due, last=due, count=1, told=f"{entry.occurrence} (opened)")
         elif entry.kind in {"missed", "stretch"}:
-            first = _instant(entry.occurrence)
+            first = instant_of(entry.occurrence)
             told = f"{entry.occurrence} ({entry.reason})"
             yield Fate(first=first, last=entry.until_at or first, count=entry.count or 1, told=told)
-
-
-def _instant(key: str) -> datetime:
-    return datetime.fromisoformat(key.removeprefix("at:"))
 
 
 def _shown(instant: datetime | None) -> str:

@@ -159,7 +159,7 @@ def _bad_cursor(cursor: str) -> Invalid:
 
 def _with_runs(session: Session, page: Sequence[Task]) -> list[Listed]:
     pauses = session.pauses.all()
-    open_missed = session.missed.open_counts()
+    open_missed = session.missed.open_counts(session.now)
     wanted = [task.last_run for task in page if task.last_run is not None]
     last = {run.id: run for run in session.runs.by_ids(wanted)}
     live: dict[str, Run] = {}

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from duly.core.names import key_of
 from duly.core.reading import nearest, shown
-from duly.core.run import Run
+from duly.core.run import Missed, Run
 from duly.core.task import Task
 from duly.errors import Invalid, Refused
 from duly.ids import ALPHABET, CHANCE_DIGITS, TIME_DIGITS
@@ -73,6 +73,19 @@ def find_run(session: Session, word: str) -> Run:
     if run is None:
         raise Refused("unknown_run", f"there is no run {shown(word)}", details={"word": word}, hint="duly runs")
     return run
+
+
+def find_missed(session: Session, word: str) -> Missed:
+    """Find the missed occurrence a word means; Refused `unknown_id`, Invalid when it is ambiguous."""
+    ids = _ids(session.missed.ids_like, "mis_", word)
+    if len(ids) > 1:
+        _ambiguous(word, ids)
+    one = session.missed.by_id(ids[0]) if ids else None
+    if one is None:
+        raise Refused(
+            "unknown_id", f"nothing missed is called {shown(word)}", details={"word": word}, hint="duly missed"
+        )
+    return one
 
 
 def find_any(session: Session, word: str) -> Task | Run:

@@ -52,7 +52,7 @@ def run_now(
                     details={"run": first.id, "key": key},
                 )
             return first
-        _check_task(session, task, anyway=anyway)
+        check_task(session, task, anyway=anyway)
         _check_room(task, args)
         if not queue:
             _check_free(session, task)
@@ -140,7 +140,8 @@ def _check_room(task: Task, args: Sequence[str]) -> None:
         )
 
 
-def _check_task(session: Session, task: Task, *, anyway: bool) -> None:
+def check_task(session: Session, task: Task, *, anyway: bool) -> None:
+    """Refuse what a person asks of a task that cannot run, or that is paused (not with `anyway`)."""
     if task.broken is not None:
         raise Refused(
             "invalid",

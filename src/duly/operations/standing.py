@@ -30,7 +30,7 @@ def status(store: Store, session: Session) -> dict[str, object]:
             "running": counts.get("held", 0),
             "parked": counts.get("parked", 0),
         },
-        "open_missed": sum(session.missed.open_counts().values()),
+        "open_missed": sum(session.missed.open_counts(session.now).values()),
         "open_questions": 0,
         "failing": len(failing),
         "failing_tasks": [told(task) for task in failing[:FAILING_NAMED]],

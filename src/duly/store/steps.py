@@ -11,7 +11,7 @@ from duly.store.rows import RUN_COLUMNS, run_cells
 from duly.store.sql import Batch, python_type, rows_of
 from duly.store.tables import runs
 
-NEVER_CHANGED = frozenset({"id", "task", "occurrence", "due_us", "opened_us", "opened_by", "opened_by_whom", "input"})
+NEVER_CHANGED = frozenset({"id", "task", "occurrence", "due_us", "opened_us", "input"})
 CHANGED = tuple(name for name in RUN_COLUMNS if name not in NEVER_CHANGED)
 _GUARDS: dict[str, type] = {
     "was_version": int,
