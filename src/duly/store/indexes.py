@@ -59,7 +59,6 @@ ALL = (
     _index("missed_run", missed.c.run, where="run IS NOT NULL"),
     _index("ledger_task", ledger.c.task, ledger.c.seq),
     _index("ledger_run", ledger.c.run, ledger.c.seq),
-    _index("ledger_at", ledger.c.at_us),
     # What `why` asks of any moment: the stretch of equal fates it lies in, and how switches and holds stood.
     _index("ledger_stretches", ledger.c.task, ledger.c.until_us, where="until_us IS NOT NULL"),
     _index("ledger_switches", ledger.c.task, ledger.c.at_us, where=SWITCHES),

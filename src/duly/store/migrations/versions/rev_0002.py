@@ -158,7 +158,6 @@ def _indexes() -> None:
     _index("holders_alive", "holders", ["zone_data"], where="state = 'alive'")
     _index("missed_expires", "missed", ["expires_us"], where="state = 'open'")
     _index("missed_run", "missed", ["run"], where="run IS NOT NULL")
-    _index("ledger_at", "ledger", ["at_us"])
     _index("ledger_stretches", "ledger", ["task", "until_us"], where="until_us IS NOT NULL")
     _index("ledger_switches", "ledger", ["task", "at_us"], where=SWITCHES)
     _index("limits_free", "limits", ["free_us"], where="free_us IS NOT NULL")
