@@ -56,6 +56,8 @@ class Outcome:
     side_effect: bool = True
     log_bytes: int = 0
     log_cut: int = 0
+    ended_at: datetime | None = field(default=None, compare=False)
+    """When its work ended, where that was written down; else it is as good as now."""
     details: Mapping[str, object] = field(default_factory=dict)
 
 

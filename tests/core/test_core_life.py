@@ -11,6 +11,7 @@ from core_values import DAY, HOUR, MINUTE, NINE, SECOND, TICK, every, held, task
 from duly.core import lifecycle, reasons
 from duly.core.fates import Opening
 from duly.core.ledger import attempts, fold
+from duly.core.retrying import retried
 from duly.core.run import Entry, Run, Step
 from duly.core.task import Rules
 
@@ -46,10 +47,16 @@ def interrupt(
     )
 
 
+def retry(run: Run, *, now: datetime, retries: int = 1) -> Step:
+    settled = lifecycle.settle(run, "failed", now=now, reason="exit_status")
+    return retried(settled, Rules(retries=retries), ended_at=now, draw=0.5)
+
+
 def edges() -> dict[str, Step]:
     run, wait = held(), waiting(version=4)
     return {
         "settle": lifecycle.settle(run, "succeeded", now=NINE + SECOND),
+        "failed, tried again": retry(run, now=NINE + SECOND),
         "interrupted, tried again": interrupt(run, now=NINE + SECOND),
         "interrupted, ended": interrupt(run, FAIL, now=NINE + SECOND),
         "not confirmed": lifecycle.not_confirmed(run, now=NINE + SECOND, survivors="pid 7"),
@@ -236,10 +243,14 @@ def walk(seed: int) -> tuple[Run, list[Entry]]:
                 else lifecycle.cancel_waiting(run, by="ann", now=now)
             )
         elif run.state == "held":
-            choice = draw.choice(["settle", "interrupt", "give back", "take over", "hand over", "ask", "unconfirmed"])
+            choice = draw.choice(
+                ["settle", "fail", "interrupt", "give back", "take over", "hand over", "ask", "unconfirmed"]
+            )
             match choice:
                 case "settle":
                     step = lifecycle.settle(run, draw.choice(["succeeded", "failed", "timed_out"]), now=now)
+                case "fail":
+                    step = retry(run, now=now, retries=draw.randrange(4))
                 case "interrupt":
                     step = interrupt(run, draw.choice([RETRY, FAIL]), now=now, by=holder)
                 case "give back":

@@ -25,10 +25,11 @@ from duly.holder.dispatcher import Won
 from duly.holder.settling import Interrupted, Returned, Verdict
 from duly.operations import runs as run_operations
 from duly.operations import tasks as task_operations
-from duly.ports import Detached
+from duly.ports import Detached, Outcome
 from duly.store import Store
 from duly.store.plans import write_plans
 
+FAILED = Outcome(word="failed", reason="exit_status", error="exit status 1", exit_code=1)
 OFTEN = {"pass_time", "plan", "plan_what_was_read_before", "claim", "settle", "settle_with_a_lost_answer", "unpause"}
 OFTEN |= {"enable", "sweep"}
 
@@ -98,6 +99,9 @@ class Walk:
             Returned(why="it had not begun"),
             Interrupted(why="holder_died", ended_at=now),
             Detached(),
+            FAILED,
+            FAILED,
+            Outcome(word="timed_out", reason="timeout", error="ran longer than its timeout"),
         ]
         return self.draw.choice(kinds)
 
@@ -158,7 +162,19 @@ class Walk:
 
 def tasks_of_all_kinds(s: Scene) -> list[Task]:
     return [
-        s.add("one", minutely(), grace=5 * MINUTE, overlap="queue", queue=2, on_interrupt="retry"),
-        s.add("two", Cron(expression="*/5 * * * *"), on_missed="skip", on_interrupt="retry"),
-        s.add("three", hourly(), Once(at=NINE + 30 * MINUTE), max_age=2 * HOUR),
+        s.add("one", minutely(), grace=5 * MINUTE, overlap="queue", queue=2, on_interrupt="retry", retries=2),
+        s.add("two", Cron(expression="*/5 * * * *"), on_missed="skip", on_interrupt="retry", retries=1, pause_after=3),
+        s.add("three", hourly(), Once(at=NINE + 30 * MINUTE), max_age=2 * HOUR, retries=5, pause_after=1),
     ]
+
+
+def failures_told(s: Scene, task: str) -> int:
+    """Count a task's failures in a row by its story alone."""
+    failures = 0
+    for entry in s.entries(task):
+        outcome = entry.details.get("outcome")
+        if entry.kind == "unpaused" or outcome == "succeeded":
+            failures = 0
+        elif entry.kind == "ended" and outcome in {"failed", "timed_out", "abandoned"}:
+            failures += 1
+    return failures

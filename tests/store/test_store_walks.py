@@ -9,7 +9,7 @@ from store_scene import (
     scene,
     without,
 )
-from store_walk import Walk, tasks_of_all_kinds
+from store_walk import Walk, failures_told, tasks_of_all_kinds
 
 from duly.core.reasons import ENDED, NO_START
 from duly.errors import DulyError
@@ -37,6 +37,8 @@ def test_whatever_several_holders_and_people_do_between_one_another_every_promis
             for task in made:
                 assert session.tasks.by_id(task.id) is not None, "a removed one keeps its row and its story"
                 assert session.versions.read(task.id, 1) is not None
+        for task in made:
+            assert s.task(task.id).failures_in_a_row == failures_told(s, task.id), (seed, walk.steps)
         assert s.store.quick_check() == "ok"
 
 

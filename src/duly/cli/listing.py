@@ -131,7 +131,9 @@ def _last(one: "Listed", now: datetime) -> Cell:
     if run is None or run.outcome is None:
         return Cell(text="never ran", styles=("dim",), shorter=("never",))
     ago, sign = away(run.ended_at or run.opened_at, now), mark(run.outcome)
-    text = f"{sign} {run.outcome.replace('_', ' ')} {ago}"
+    row = one.task.failures_in_a_row
+    times = f", {row} in a row" if row > 1 and run.outcome in {"failed", "timed_out", "abandoned"} else ""
+    text = f"{sign} {run.outcome.replace('_', ' ')} {ago}{times}"
     return Cell(text=text, styles=colour(run.outcome), shorter=(f"{sign} {ago}",))
 
 
@@ -258,6 +260,9 @@ def why(run: dict[str, object]) -> str:
     if isinstance(waits, dict):
         if waits["what"] == "delay":
             return f"not before {waits['until']}"
+        if waits["what"] == "backoff":
+            failed = failure(reason=run["reason"], error=run["error"], exit_code=run["exit_code"])
+            return f"tried again at {waits['until']}; {failed}".splitlines()[0]
         return f"waits for {'somebody to serve' if _alone(waits) else 'a ' + str(waits['what'])}"
     if run["outcome"] in (None, "succeeded"):
         return ""

@@ -167,7 +167,7 @@ def _run(store: "Store", session: "Session", shown: "RunShown") -> None:
 
         sentence = ENDED.get(run.reason) or NO_START.get(run.reason) or ""
         rows.append(("reason", Cell(text=f"{run.reason}: {sentence}" if sentence else run.reason, wraps=True)))
-    if run.error:
+    if run.error and run.state != "held":
         said = failure(reason=run.reason, error=run.error, exit_code=run.exit_code)
         said = "\n".join(plain(line) for line in said.splitlines())
         rows.append(("error", Cell(text=said, styles=("red",), wraps=True)))
@@ -186,6 +186,8 @@ def _waits(store: "Store", waits: Mapping[str, object], now: datetime) -> str:
         return f"its task's seat, which {ending(str(waits['key']))} has, for {since}"
     if waits["what"] == "delay":
         return f"its time, {waits['until']}"
+    if waits["what"] == "backoff":
+        return f"its next try {away(datetime.fromisoformat(str(waits['until'])), now)}, {waits['until']}"
     if not anybody_serves(store.address.run_folder):
         return f"somebody to serve this store (`duly serve`), for {since}"
     return f"a free slot, for {since}"
@@ -217,9 +219,9 @@ def _times(shown: "RunShown", zone: "ZoneInfo | None", now: datetime) -> Rows:
 def _figures(shown: "RunShown") -> Rows:
     run = shown.run
     rows: Rows = []
-    if run.exit_code is not None:
+    if run.exit_code is not None and run.state != "held":
         rows.append(("exit code", str(run.exit_code)))
-    if run.signal is not None:
+    if run.signal is not None and run.state != "held":
         rows.append(("signal", str(run.signal)))
     attempts = cast(Sequence[Mapping[str, object]], shown.shape["attempts"])
     if attempts:
@@ -251,7 +253,8 @@ def _left(shown: "RunShown") -> Rows:
 
 def _attempt(one: Mapping[str, object]) -> str:
     word = str(one["outcome"] or one["reason"] or "running")
-    return f"{one['attempt']}  fence {one['fence']}  {one['started_at']}  {word.replace('_', ' ')}"
+    why = f": {one['reason']}" if one["outcome"] not in {None, "succeeded"} and one["reason"] else ""
+    return f"{one['attempt']}  fence {one['fence']}  {one['started_at']}  {word.replace('_', ' ')}{why}"
 
 
 def _tail(store: "Store", shown: "RunShown") -> None:

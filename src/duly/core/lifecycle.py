@@ -2,7 +2,7 @@
 
 waiting ── claim ──▶ held ── settle ──▶ ended
    │ ▲                │ └── hand over, take over: still held
-   │ └── give back, retry after an interruption
+   │ └── give back, retry after an interruption or a failure (`retrying.py`)
    └── skip, cancel ──▶ ended
 """
 
@@ -68,18 +68,21 @@ def settle(
     signal: int | None = None,
     log_bytes: int = 0,
     log_cut: int = 0,
+    worked_until: datetime | None = None,
     details: dict[str, object] | None = None,
 ) -> Step:
-    """End a held run with its attempt's outcome; the seat becomes free."""
+    """End a held run with its attempt's outcome; the seat becomes free. It worked until now, unless that is known."""
     assert run.state == "held"
     after = replace(
-        _released(run, now),
+        _released(run, now, worked_until=worked_until),
         state="ended",
         # Who ended it, and by which claim, stays on the row: a lost answer is read back by the token.
         holder=run.holder,
         claim_token=run.claim_token,
         outcome=outcome,
         reason=reason,
+        tried=None,
+        tried_reason=None,
         error=error[:ERROR_MOST] if error else None,
         exit_code=exit_code,
         signal=signal,
@@ -90,11 +93,8 @@ def settle(
     told = {"outcome": outcome, "fence": run.fence, **(details or {})}
     if exit_code is not None:
         told["exit_code"] = exit_code
-    return Step(
-        before=run,
-        after=after,
-        entries=(_entry(run, "ended", now, reason=reason, holder=run.holder, details=told),),
-    )
+    entry = _entry(run, "ended", now, reason=reason, holder=run.holder, details=told)
+    return Step(before=run, after=after, entries=(entry,))
 
 
 def interrupted(
@@ -118,7 +118,8 @@ def interrupted(
     if rules.on_interrupt == "retry" and run.interruptions < INTERRUPTIONS_MOST and run.cancel_asked_at is None:
         refusal = refused_after_interruption(run, rules, worked_for=worked_for, following=following, now=now)
         if refusal is None:
-            return _try_again(run, why=why, now=now, worked_for=worked_for, by=by)
+            text = told or _interruption_text(run, why, None)
+            return _try_again(run, why=why, now=now, worked_for=worked_for, by=by, error=text)
     text = told or _interruption_text(run, why, refusal)
     step = settle(run, "abandoned", now=now, reason=refusal or why, error=text)
     swept = _entry(run, "swept", now, reason=why, holder=run.holder, by=by, details={"fence": run.fence})
@@ -175,13 +176,32 @@ def hand_over(run: Run, *, place: str, lease_end_us: int, now: datetime) -> Step
 def skip(run: Run, *, reason: str, now: datetime, details: dict[str, object], by: str | None = None) -> Step:
     """End a waiting run without a start; one that had an attempt ends with that one's outcome, and this reason."""
     assert run.state == "waiting"
-    if run.interruptions:
-        why = reason if reason in ENDED else run.reason or "holder_died"
-        after = replace(run, version=run.version + 1, state="ended", outcome="abandoned", reason=why, ended_at=now)
-        told = {**details, "outcome": "abandoned", "refused": reason}
+    tried = last_outcome(run)
+    if tried is not None:
+        outcome, why = tried
+        why = reason if reason in ENDED else why
+        after = replace(
+            run,
+            version=run.version + 1,
+            state="ended",
+            outcome=outcome,
+            reason=why,
+            tried=None,
+            tried_reason=None,
+            ended_at=now,
+        )
+        told = {**details, "outcome": outcome, "refused": reason}
         return Step(before=run, after=after, entries=(_entry(run, "ended", now, reason=why, by=by, details=told),))
     after = replace(run, version=run.version + 1, state="ended", outcome="skipped", reason=reason, ended_at=now)
     return Step(before=run, after=after, entries=(_entry(run, "skipped", now, reason=reason, by=by, details=details),))
+
+
+def last_outcome(run: Run) -> tuple[RunOutcome, str] | None:
+    """Give the outcome and the reason of a waiting run's last attempt that ended; None where it had none."""
+    if run.tried is not None:
+        return run.tried, run.tried_reason or run.reason or "preflight"
+    # Rows of the first revision keep neither.
+    return ("abandoned", run.reason or "holder_died") if run.interruptions else None
 
 
 def cancel_waiting(run: Run, *, by: str, now: datetime) -> Step:
@@ -232,13 +252,20 @@ def fence_lost(run: str, *, task: str | None, attempt: int, fence: int, holder: 
     )
 
 
-def _try_again(run: Run, *, why: Interruption, now: datetime, worked_for: timedelta, by: str | None) -> Step:
+def _try_again(
+    run: Run, *, why: Interruption, now: datetime, worked_for: timedelta, by: str | None, error: str
+) -> Step:
     after = replace(
         _released(run, now),
         state="waiting",
         worked_for=worked_for,
         interruptions=run.interruptions + 1,
         reason=why,
+        tried="abandoned",
+        tried_reason=why,
+        error=error[:ERROR_MOST],
+        exit_code=None,
+        signal=None,
         not_before=now,
         started_at=None,
     )
@@ -250,7 +277,7 @@ def _try_again(run: Run, *, why: Interruption, now: datetime, worked_for: timede
     )
 
 
-def _released(run: Run, now: datetime) -> Run:
+def _released(run: Run, now: datetime, *, worked_until: datetime | None = None) -> Run:
     return replace(
         run,
         version=run.version + 1,
@@ -262,7 +289,7 @@ def _released(run: Run, now: datetime) -> Run:
         claim_token=None,
         handed_to=None,
         stopping_since=None,
-        worked_for=run.worked_for + _span(run, now),
+        worked_for=run.worked_for + _span(run, min(now, worked_until or now)),
     )
 
 

@@ -16,6 +16,7 @@ from duly.holder import overlapping
 from duly.holder.view import Place, View, version_for
 from duly.store import Session
 from duly.store.crowd import Started
+from duly.store.holds import hold_failing
 from duly.store.switches import move
 from duly.store.waiting import Claim
 
@@ -81,7 +82,10 @@ class Dispatcher:
         while len(won) < free and most <= LOOKED_AT_MOST:
             page = session.waiting.claimable(session.now, most, holder=self.holder)
             chosen, skips = self._choose(view, page, free - len(won))
-            moved, claimed = move(session, skips), self._claim(session, chosen)
+            moved = move(session, skips)
+            if hold_failing(session, [step for step in skips if step.after.id in moved]):
+                view = View(session)
+            claimed = self._claim(session, chosen)
             ended += len(moved)
             won += claimed
             if len(page) < most:

@@ -4,16 +4,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from duly import ids, zones
-from duly.core import lifecycle
+from duly import chance, ids, zones
+from duly.core import lifecycle, retrying
 from duly.core.lateness import offer_of
 from duly.core.lifecycle import Interruption
-from duly.core.run import Entry, Run, Step
+from duly.core.names import key_of
+from duly.core.run import BY_TIME_OR_EVENT, Entry, Run, Step
 from duly.core.schedule import next_due
 from duly.holder.holdings import Holding
 from duly.ports import Detached, Outcome
-from duly.store import Session
-from duly.store.tasks import FAILURE, NEITHER, SUCCESS
+from duly.store import Session, endings, pauses
+from duly.store.holds import hold_failing
 
 AGAIN = 3
 """Times a step is computed anew in one turn because the row was written by somebody else while still ours."""
@@ -87,19 +88,19 @@ class Settler:
         self, session: Session, steps: Iterable[tuple[Delivery, Step]], won: set[str], done: list[Settled]
     ) -> list[Delivery]:
         """Tell the ledger and the counters of the steps that were written; gives the deliveries of the others."""
+        written: list[Step] = []
         entries: list[Entry] = []
-        ends: list[tuple[str, str, int]] = []
         left = []
         for delivery, step in steps:
             if step.after.id not in won:
                 left.append(delivery)
                 continue
             entries += self._offered(session, delivery, step)
-            if step.after.state == "ended":
-                ends.append((step.after.task, step.after.id, _counts_as(step.after)))
+            written.append(step)
             done.append(Settled(delivery=delivery, run=step.after))
         session.ledger.add(entries)
-        session.tasks.count_end(ends)
+        endings.count(session, written)
+        hold_failing(session, written)
         return left
 
     def _offered(self, session: Session, delivery: Delivery, step: Step) -> Sequence[Entry]:
@@ -167,7 +168,7 @@ class Settler:
         reason = outcome.reason
         if outcome.word == "cancelled" and holding.stop_why is not None:
             reason = holding.stop_why
-        return lifecycle.settle(
+        ended = lifecycle.settle(
             run,
             outcome.word,
             now=now,
@@ -177,7 +178,14 @@ class Settler:
             signal=outcome.signal,
             log_bytes=outcome.log_bytes,
             log_cut=outcome.log_cut,
+            worked_until=outcome.ended_at,
             details=dict(outcome.details),
+        )
+        hindered = None
+        if retrying.may_be_retried(run, holding.rules, outcome.word):
+            hindered = _hindered(session, run)
+        return retrying.retried(
+            ended, holding.rules, ended_at=outcome.ended_at or now, draw=chance.between(0, 1), hindered=hindered
         )
 
     def _interrupted(self, session: Session, holding: Holding, run: Run, gone: Interrupted) -> Step:
@@ -211,7 +219,14 @@ def _following(session: Session, run: Run) -> datetime | None:
     return next_due(task.definition, zones.zone(task.definition.zone), run.due_at)
 
 
-def _counts_as(run: Run) -> int:
-    if run.outcome == "succeeded":
-        return SUCCESS
-    return FAILURE if run.outcome in {"failed", "timed_out", "abandoned"} else NEITHER
+def _hindered(session: Session, run: Run) -> str | None:
+    """Why nothing of this run's task may start now, so that its retry would end before it began."""
+    task = session.tasks.by_id(run.task)
+    if task is None or task.removed_at is not None:
+        return "task_removed"
+    if run.opened_by not in BY_TIME_OR_EVENT:
+        return None
+    if not task.definition.enabled:
+        return "disabled"
+    held = pauses.holding(session.pauses.all(), task=task.id, project_key=key_of(task.definition.project))
+    return "paused" if held and not run.anyway else None

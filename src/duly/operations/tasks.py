@@ -15,6 +15,7 @@ from duly.errors import Invalid, Refused
 from duly.operations.limits import check_fits
 from duly.operations.lookup import find_task, told
 from duly.store import Session, Store, definitions_written
+from duly.store.holds import hold
 from duly.store.offers import withdraw
 from duly.store.plans import arm, disarm
 from duly.store.rows import Pause
@@ -145,22 +146,8 @@ def pause(store: Store, scope: str, target: str, *, until: datetime | None, note
         if until is not None and until <= session.now:
             raise Invalid("the end of the pause is in the past", field="until", hint="--until 2h")
         key = _target(session, scope, target)
-        held = [one for one in session.pauses.all() if (one.scope, one.target) == (scope, key)]
-        since = held[0].since if held else session.now
-        for one in held:
-            session.pauses.delete(one.id)
-        made = Pause(id=ids.new("pau"), scope=scope, target=key, since=since, until=until, note=note, by=by)
-        touched = session.tasks.in_scope(scope, key)
-        for task in touched:
-            if task.next_start_at is not None:
-                write(session, task, switch_off(session, task, reason="paused", by=by))
-            else:
-                end_waiting(session, task, reason="paused", by=by, by_hand_too=False)
-        session.pauses.insert(made)
-        details = {"scope": scope, "target": key, "note": note, "pause": made.id}
-        entry = Entry(kind="paused", at=session.now, by=by, until_at=until, details=details)
-        session.ledger.add([replace(entry, task=key if scope == "task" else None)])
-        return Paused(pause=made, tasks=len(touched))
+        made, touched = hold(session, scope, key, until=until, note=note, by=by)
+        return Paused(pause=made, tasks=touched)
 
 
 def unpause(store: Store, scope: str, target: str, *, by: str) -> Paused | None:

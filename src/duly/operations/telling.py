@@ -1,19 +1,23 @@
 """What a run waits for now."""
 
 from duly.core.admission import Waits
+from duly.core.ledger import attempts
 from duly.core.limits import short_of, weights_of
+from duly.core.retrying import backs_off
 from duly.core.run import Run
 from duly.operations import shapes
 from duly.store.store import Session
 
 
 def waiting_for(session: Session, run: Run) -> dict[str, object] | None:
-    """Say what a waiting run waits for: its time, a seat, a label, room in a limit or its rate, or a free slot."""
+    """Say what a waiting run waits for: its time, its next try, a seat, a label, room in a limit or rate, a slot."""
     if run.state != "waiting":
         return None
+    if backs_off(run, session.now):
+        ended = [one.ended_at for one in attempts(one.entry for one in session.ledger.of_run(run.id))]
+        return shapes.waiting_for(what="backoff", key=None, since=ended[-1], until=run.not_before)
     if run.not_before > session.now:
-        what = "delay" if run.tried is None else "backoff"
-        return shapes.waiting_for(what=what, key=None, since=run.opened_at, until=run.not_before)
+        return shapes.waiting_for(what="delay", key=None, since=run.opened_at, until=run.not_before)
     since = max(run.opened_at, run.not_before)
     found = _kept_by(session, run)
     return shapes.waiting_for(what=found.what, key=found.key, since=since, until=found.until)

@@ -77,6 +77,7 @@ def _fields(ending: Ending, log: output.Log) -> dict[str, object]:
         "survivors": ending.survivors,
         "began_us": ending.began_us,
         "ended_us": time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000,
+        "ended_at_us": time.time_ns() // 1000,
     }
 
 

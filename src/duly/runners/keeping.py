@@ -247,6 +247,7 @@ def outcome_from_exit(ended: Exit) -> Outcome:
         side_effect=ended.get("ended_by") != "start",
         log_bytes=_number(ended.get("log_bytes")) or 0,
         log_cut=_number(ended.get("log_cut")) or 0,
+        ended_at=None if (at_us := _number(ended.get("ended_at_us"))) is None else clock.from_us(at_us),
         details=details,
     )
 

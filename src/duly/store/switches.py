@@ -16,6 +16,7 @@ from duly.core.run import BY_TIME_OR_EVENT, Entry, Step
 from duly.core.spans import write_instant
 from duly.core.task import Broken, Task
 from duly.errors import DulyError, Refused
+from duly.store import endings
 from duly.store.pauses import holding
 from duly.store.plans import arm, bring_up_to_now, disarm
 from duly.store.rows import Pause
@@ -71,9 +72,11 @@ def end_waiting(session: Session, task: Task, *, reason: str, by: str, by_hand_t
 
 
 def move(session: Session, steps: Sequence[Step]) -> set[str]:
-    """Write steps with the entries of those that still stood as read; gives their runs' ids."""
+    """Write steps, with the entries and the counts of those that still stood as read; gives their runs' ids."""
     won = session.runs.move(steps)
-    session.ledger.add([entry for step in steps if step.after.id in won for entry in step.entries])
+    written = [step for step in steps if step.after.id in won]
+    session.ledger.add([entry for step in written for entry in step.entries])
+    endings.count(session, written)
     return won
 
 
@@ -103,8 +106,13 @@ def lift_over(session: Session) -> None:
 
 
 def lift(session: Session, pause: Pause, *, by: str, at: datetime) -> None:
-    """Lift one pause; tasks that nothing else holds go on from `at`."""
+    """Lift one pause; tasks that nothing else holds go on from `at`.
+
+    A task that is let go on by itself has its failures in a row counted anew: one more failure does not hold it again.
+    """
     session.pauses.delete(pause.id)
+    if pause.scope == "task":
+        session.tasks.forget_failures(pause.target)
     left = session.pauses.all()
     for task in session.tasks.in_scope(pause.scope, pause.target):
         if task.next_start_at is None and not task.done and is_armed(task, left):

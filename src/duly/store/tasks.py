@@ -196,6 +196,7 @@ def _counted(size: int) -> CompilerElement:
     )
 
 
+FORGET_FAILURES = Statement(lambda: update(tasks).where(tasks.c.id == bindparam("of")).values(failures_in_a_row=0))
 COUNTED = Batch(_counted, tuple(_COUNTED))
 
 
@@ -341,6 +342,10 @@ class Tasks:
             first = {task: (task, run, verdict) for task, run, verdict in reversed(left)}
             self._line.many(COUNTED, [(task, 1, verdict, run) for task, run, verdict in first.values()])
             left = [end for end in left if first[end[0]] is not end and first[end[0]] != end]
+
+    def forget_failures(self, task: str) -> None:
+        """Count a task's failures in a row anew."""
+        self._line.run(FORGET_FAILURES, of=task)
 
 
 def _cells(task: Task) -> dict[str, Any]:

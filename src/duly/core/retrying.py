@@ -1,0 +1,112 @@
+"""Retries: whether a run whose attempt failed is tried again, and how long it waits until then.
+
+An attempt that failed or ran longer than its timeout is tried again while its run has retries left. One that was
+cancelled is not, and one that was interrupted is the matter of `on_interrupt`. None is free: whatever failed before
+it began (a missing program, a missing folder) counts like any other, for what is written there is wrong or gone.
+"""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from duly.core.lateness import waited_too_long
+from duly.core.run import Run, Step
+from duly.core.spans import write_instant
+from duly.core.task import Rules
+
+AGAIN = frozenset({"failed", "timed_out"})
+"""Outcomes of attempts that are tried again."""
+JITTER = 0.2
+"""The share of a wait that chance adds, so that what failed together is not tried again together."""
+ERROR_TOLD = 200
+"""Characters of an attempt's error that its entry tells; the next attempt has the row's."""
+
+
+def may_be_retried(run: Run, rules: Rules, outcome: str) -> bool:
+    """Whether an attempt with this outcome leaves its run a retry, if neither its lateness nor its task forbid it."""
+    return outcome in AGAIN and run.retries < rules.retries and run.cancel_asked_at is None
+
+
+def retried(ended: Step, rules: Rules, *, ended_at: datetime, draw: float, hindered: str | None = None) -> Step:
+    """Judge the step that ends a held run: back to waiting for its next attempt, or the end it is.
+
+    `ended_at` is when the attempt's work ended, `draw` chance between 0 and 1, `hindered` why nothing of its task may
+    start now (`disabled`, `paused`, `task_removed`). A run that would be too late at its retry ends now, as `stale`.
+    """
+    run, end = ended.before, ended.after
+    assert run.state == "held"
+    assert end.ended_at is not None
+    if end.outcome is None or not may_be_retried(run, rules, end.outcome):
+        return _counted(ended, rules)
+    not_before = max(end.ended_at, ended_at + wait(rules, run.retries, draw))
+    if hindered is None and waited_too_long(end, rules, not_before):
+        return _stale(ended, rules, not_before)
+    if hindered is not None:
+        return _told(ended, refused=hindered)
+    entry = ended.entries[-1]
+    details: dict[str, object] = {
+        "next": "retry",
+        "retry": run.retries + 1,
+        "of": rules.retries,
+        "not_before": write_instant(not_before),
+    }
+    if end.error:
+        details["error"] = end.error[:ERROR_TOLD]
+    after = replace(
+        end,
+        state="waiting",
+        outcome=None,
+        holder=None,
+        claim_token=None,
+        started_at=None,
+        ended_at=None,
+        not_before=not_before,
+        retries=run.retries + 1,
+        tried=end.outcome,
+        tried_reason=end.reason,
+    )
+    returned = replace(entry, kind="returned", details={**entry.details, **details})
+    return Step(before=run, after=after, entries=(*ended.entries[:-1], returned))
+
+
+def wait(rules: Rules, retries: int, draw: float) -> timedelta:
+    """How long a run that was retried so often waits for the next: twice as long each time, up to retry_up_to.
+
+    Chance makes it up to a fifth longer than `retry_after` says; where that is more than `retry_up_to`, shorter.
+    """
+    span = rules.retry_after
+    for _ in range(retries):
+        if span >= rules.retry_up_to:
+            break
+        span *= 2
+    most = min(span * (1 + JITTER), rules.retry_up_to)
+    least = min(span, most / (1 + JITTER))
+    return least + (most - least) * draw
+
+
+def backs_off(run: Run, now: datetime) -> bool:
+    """Whether a run waits for its next attempt after a failure, and not yet for anything else."""
+    return run.state == "waiting" and run.tried in AGAIN and run.not_before > now
+
+
+def _counted(ended: Step, rules: Rules) -> Step:
+    """The end as it is, with how often it was tried again, where the task has retries at all."""
+    return _told(ended, retries=ended.before.retries, of=rules.retries) if ended.before.retries else ended
+
+
+def _stale(ended: Step, rules: Rules, not_before: datetime) -> Step:
+    end = ended.after
+    told = _told(
+        ended,
+        refused="stale",
+        failed_by=end.reason,
+        not_before=write_instant(not_before),
+        idle_s=(not_before - end.due_at - end.worked_for).total_seconds(),
+        max_age_s=rules.max_age.total_seconds(),
+    )
+    entry = replace(told.entries[-1], reason="stale")
+    return replace(told, after=replace(end, reason="stale"), entries=(*told.entries[:-1], entry))
+
+
+def _told(ended: Step, **more: object) -> Step:
+    entry = ended.entries[-1]
+    return replace(ended, entries=(*ended.entries[:-1], replace(entry, details={**entry.details, **more})))
