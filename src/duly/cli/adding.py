@@ -10,13 +10,14 @@ import click
 from duly.cli import out
 from duly.cli.fields import gathered, options
 from duly.cli.frame import settings
-from duly.cli.moments import away, full_text
+from duly.cli.moments import coming_text
 from duly.cli.parting import Parted, words
 from duly.cli.table import Cell, pairs, plain
 from duly.errors import Invalid
 
 if TYPE_CHECKING:
     from duly.core.task import Task
+    from duly.operations.previewing import Coming
 
 UPCOMING_SHOWN = 3
 
@@ -95,22 +96,23 @@ def _answer(task: "Task", warnings: tuple[str, ...], *, dry_run: bool) -> None:
     from itertools import islice
 
     from duly import zones
-    from duly.core.schedule import dues
     from duly.operations import previewing, shapes
     from duly.operations.lookup import told
 
     definition = task.definition
     zone = zones.zone(definition.zone)
-    coming = list(islice(dues(definition, zone, task.planned_until), UPCOMING_SHOWN))
+    coming = list(islice(previewing.ahead(task, known=not dry_run), UPCOMING_SHOWN))
     if settings().as_json:
         shown = shapes.task(task, pauses=(), last_run=None, open_missed=0)
         shown |= {
             "words": previewing.say(definition.triggers),
             "canonical": previewing.canonical(definition.triggers),
-            "upcoming": [previewing.item(definition.triggers, zone, at) for at in coming],
+            "upcoming": [previewing.item_of(task, zone, one) for one in coming],
             "warnings": list(warnings),
             "dry_run": dry_run,
         }
+        if dry_run and definition.rules.spread:
+            shown["next_start_at"] = None  # its share is drawn from the id that it will get
         out.document(shown)
         return
     head = "would add" if dry_run else "added"
@@ -118,14 +120,14 @@ def _answer(task: "Task", warnings: tuple[str, ...], *, dry_run: bool) -> None:
     out.lines(pairs(_understood(task, coming, task.planned_until), indent="  "))
 
 
-def _understood(task: "Task", coming: list[datetime], now: datetime) -> list[tuple[str, str | Cell]]:
+def _understood(task: "Task", coming: "list[Coming]", now: datetime) -> list[tuple[str, str | Cell]]:
     from duly import zones
     from duly.cli.words import command_text, rules_told
     from duly.operations import previewing, shapes
 
     definition = task.definition
     zone = zones.zone(definition.zone)
-    nexts = "\n".join(f"{full_text(at, zone)}  {away(at, now)}" for at in coming)
+    nexts = "\n".join(coming_text(one.due_at, one.start_at, zone, now) for one in coming)
     if not definition.enabled:
         nexts = "switched off: opens nothing until `duly enable`"
     rules = {name: value for name, value in shapes.rules(task).items() if name in {*definition.own_rules, "timeout"}}

@@ -49,6 +49,11 @@ def options() -> list[click.Parameter]:
     return [_option(field) for field in FIELDS if field.kind != "argv" and field.name != "name"]
 
 
+def rule_options(*names: str) -> list[click.Parameter]:
+    """Make the options of these rules alone."""
+    return [_option(BY_PATH[f"rules.{name}"]) for name in names]
+
+
 def _option(field: Field) -> click.Option:
     name = spelled(field.path)
     if field.kind == "switch":

@@ -60,6 +60,17 @@ def full_text(at: datetime, zone: ZoneInfo | None) -> str:
     return f"{there:%a} {there.year:04d}-{there:%m-%d %H:%M:%S} {offset_of(there)}"
 
 
+def coming_text(due_at: datetime, start_at: datetime | None, zone: ZoneInfo | None, now: datetime) -> str:
+    """Tell an instant to come: when it is due, how far off that is, and when it starts where that is later."""
+    start = "" if start_at is None or start_at == due_at else f"  {start_text(due_at, start_at, zone)}"
+    return f"{full_text(due_at, zone)}  {away(due_at, now)}{start}"
+
+
+def start_text(due_at: datetime, start_at: datetime, zone: ZoneInfo | None) -> str:
+    """Tell when an occurrence starts that its task's spread delays."""
+    return f"starts {clock_text(start_at, zone, due_at)} (spread)"
+
+
 def offset_of(there: datetime) -> str:
     """Give the offset of a local time as `+02:00`."""
     from duly.operations.shapes import offset_text

@@ -2,16 +2,21 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, cast
 from zoneinfo import ZoneInfo
 
 import click
 
 from duly.cli import out
-from duly.cli.fields import whole_number
+from duly.cli.fields import rule_options, whole_number
 from duly.cli.frame import command, settings
-from duly.cli.moments import away, clock_text, full_text
+from duly.cli.moments import away, clock_text, full_text, start_text
 from duly.cli.table import Cell, Column, pairs, plain, render
 from duly.errors import Invalid
+
+if TYPE_CHECKING:
+    from duly.core.triggers import Triggers
+    from duly.core.wallclock import Fold, Gap
 
 PREVIEW_MOST = 10_000
 MARKS: Mapping[object, str] = {
@@ -28,10 +33,11 @@ MARKS: Mapping[object, str] = {
         click.Argument(["texts"], nargs=-1, required=True, metavar="WHEN..."),
         click.Option(["--zone"], metavar="ZONE", help="The zone of its times, by IANA name.  [this machine's]"),
         click.Option(["--after"], metavar="INSTANT", help="Stands for now."),
+        *rule_options("gap", "fold"),
         click.Option(["-n", "most"], metavar="N", default="10", help="How many instants.  [10]"),
     ],
 )
-def preview(texts: tuple[str, ...], zone: str | None, after: str | None, most: str) -> None:
+def preview(texts: tuple[str, ...], zone: str | None, after: str | None, most: str, **rules: str | None) -> None:
     """Preview triggers."""
     from duly import clock, zones
     from duly.core import when
@@ -47,7 +53,8 @@ def preview(texts: tuple[str, ...], zone: str | None, after: str | None, most: s
     if after is not None:
         now = read_instant(after, now=now, zone=place, bare="ahead", field="--after")
     triggers = when.read_all(texts, now=now, zone=place)
-    found = previewing.preview(triggers, place, after=now, most=count)
+    gap, fold = _bends(rules, triggers)
+    found = previewing.preview(triggers, place, after=now, most=count, gap=gap, fold=fold)
     warnings = [note for text in texts if triggers for note in when.read(text, now=now, zone=place).warnings]
     warned = zones.warning(name) if zone is not None else None
     if settings().as_json:
@@ -56,6 +63,22 @@ def preview(texts: tuple[str, ...], zone: str | None, after: str | None, most: s
     for note in [*([warned] if warned else []), *warnings]:
         out.note(f"warning: {note}")
     _show(found, place, now)
+
+
+def _bends(rules: Mapping[str, str | None], triggers: "Triggers") -> "tuple[Gap, Fold]":
+    """Read the rules for gaps and folds; Invalid where no trigger has a local time that they could speak of."""
+    from duly.core.fields import BY_PATH
+    from duly.core.reading import read_field
+    from duly.core.schedule import fixed_of
+
+    given = {"gap": "run", "fold": "first"}
+    for name, value in rules.items():
+        if value is None:
+            continue
+        if not fixed_of(triggers):
+            raise Invalid("it says nothing here: no trigger means a local time", field=f"rules.{name}")
+        given[name] = str(read_field(BY_PATH[f"rules.{name}"], value))
+    return cast("Gap", given["gap"]), cast("Fold", given["fold"])
 
 
 def _show(found: Mapping[str, object], place: ZoneInfo, now: datetime) -> None:
@@ -95,8 +118,15 @@ def _show(found: Mapping[str, object], place: ZoneInfo, now: datetime) -> None:
     out.lines(render(columns, rows))
 
 
-def _note(word: object) -> Cell:
-    return Cell(text=MARKS.get(word, str(word or "")), styles=("yellow",), shorter=(str(word or ""),))
+def _note(word: object, start: str = "") -> Cell:
+    plainly = str(word or "")
+    whole, short = (", ".join(filter(None, [text, start])) for text in (MARKS.get(word, plainly), plainly))
+    return Cell(text=whole, styles=("yellow",), shorter=(short,))
+
+
+def _start(item: Mapping[str, object], at: datetime, zone: ZoneInfo) -> str:
+    start = datetime.fromisoformat(str(item["start_at"]))
+    return "" if start == at else start_text(at, start, zone)
 
 
 def number(text: str, option: str, most: int) -> int:
@@ -166,7 +196,7 @@ def _next_table(items: list[dict[str, object]], now: datetime) -> None:
                 away(at, now),
                 Cell(text=full_text(at, zone), shorter=(clock_text(at, zone, now),)),
                 str(item["zone"]),
-                _note("overdue" if item["overdue"] else item["note"]),
+                _note("overdue" if item["overdue"] else item["note"], _start(item, at, zone)),
             ]
         )
     out.lines(render(columns, rows))

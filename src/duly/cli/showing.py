@@ -11,7 +11,7 @@ from duly.cli import out
 from duly.cli.frame import command, settings
 from duly.cli.joining import find
 from duly.cli.listing import state, why
-from duly.cli.moments import away, distance, full_text, took
+from duly.cli.moments import away, coming_text, distance, full_text, took
 from duly.cli.table import Cell, pairs, plain, trimmed, wrapped
 from duly.cli.words import colour, command_text, failure, many, rules_told
 from duly.cli.words import told as told_word
@@ -93,7 +93,9 @@ def _task(session: "Session", shown: "TaskShown") -> None:
 def _schedule(shown: "TaskShown", zone: "ZoneInfo | None", now: datetime) -> Rows:
     definition = shown.listed.task.definition
     action = definition.action
-    coming = "\n".join(f"{full_text(at, zone)}  {away(at, now)}{_overdue(at, now)}" for at in shown.coming)
+    coming = "\n".join(
+        f"{coming_text(one.due_at, one.start_at, zone, now)}{_overdue(one.due_at, now)}" for one in shown.coming
+    )
     rows: Rows = [
         ("when", Cell(text=str(shown.shape["words"]), wraps=True)),
         ("canonical", str(shown.shape["canonical"])),
@@ -201,7 +203,7 @@ def _times(shown: "RunShown", zone: "ZoneInfo | None", now: datetime) -> Rows:
         ("opened", f"{full_text(run.opened_at, zone)}  {run.opened_by.replace('_', ' ')}{plain(whom)}"),
     ]
     if run.started_at is not None:
-        late = run.started_at - run.due_at
+        late = run.started_at - run.due_at - run.spread
         note = f"  {distance(late)} after it was due" if late >= timedelta(seconds=1) else ""
         rows.append(("started", f"{full_text(run.started_at, zone)}{note}"))
     if run.cancel_asked_at is not None and run.state != "ended":

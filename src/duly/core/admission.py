@@ -6,7 +6,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
-from duly.core.lateness import waited_too_long
+from duly.core.lateness import idle_lateness, waited_too_long
 from duly.core.limits import Limit, short_of
 from duly.core.run import BY_TIME_OR_EVENT, Run
 from duly.core.task import Rules, Task
@@ -71,7 +71,7 @@ def admit(
     if rules is None or task.broken is not None:
         return Waits(what="definition")
     if waited_too_long(run, rules, now):
-        late = (now - run.due_at).total_seconds()
+        late = idle_lateness(run, now, worked_for=run.worked_for).total_seconds()
         return Skipped(reason="stale", details={"late_by_s": late, "max_age_s": rules.max_age.total_seconds()})
     if str(task.definition.action.get("kind")) not in kinds:
         return Waits(what="runner", key=str(task.definition.action.get("kind")))

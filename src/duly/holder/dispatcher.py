@@ -203,7 +203,7 @@ class Dispatcher:
 
 def _told(session: Session, run: Run, place: Place) -> Entry:
     """Tell of a claim with the crowd it saw, itself included: what is taken of each limit, and how much may be."""
-    late_by = max(timedelta(0), session.now - run.due_at)
+    late_by = max(timedelta(0), session.now - run.due_at - run.spread)
     crowd: dict[str, object] = {}
     if place.limits:
         crowd["limits"] = {

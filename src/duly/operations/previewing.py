@@ -1,19 +1,22 @@
 """What a rule means: its words, and its instants to come on the zone's wall, with the marks of gaps and folds."""
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from duly import zones
 from duly.core import trigger_json, when, words
+from duly.core.planning import times_left
 from duly.core.readings import at_or_after
 from duly.core.schedule import dues
+from duly.core.spreading import start_of
 from duly.core.task import Task
 from duly.core.triggers import Every, On, Once, Trigger, Triggers, is_due_at, is_interval_like, occurrences, wall_clock
-from duly.core.wallclock import law, whole_seconds
+from duly.core.wallclock import Fold, Gap, law, whole_seconds
 from duly.operations import shapes
 
 if TYPE_CHECKING:
@@ -22,11 +25,21 @@ if TYPE_CHECKING:
 NEXT_MOST = 1000
 
 
-def preview(triggers: Triggers, zone: ZoneInfo, *, after: datetime, most: int) -> dict[str, object]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coming:
+    """An instant to come, and when it starts: later by its share of the task's spread; None where none is known yet."""
+
+    due_at: datetime
+    start_at: datetime | None
+
+
+def preview(
+    triggers: Triggers, zone: ZoneInfo, *, after: datetime, most: int, gap: Gap = "run", fold: Fold = "first"
+) -> dict[str, object]:
     """Say what triggers mean and their first instants after a moment; equal instants are one."""
-    instants = islice(occurrences(triggers, zone, after), most)
+    instants = islice(occurrences(triggers, zone, after, gap=gap, fold=fold), most)
     return {
-        "items": [item(triggers, zone, at) for at in instants],
+        "items": [_item(triggers, zone, Coming(due_at=at, start_at=at), gap=gap, fold=fold) for at in instants],
         "next": None,
         "words": say(triggers),
         "canonical": canonical(triggers),
@@ -48,12 +61,19 @@ def canonical(triggers: Triggers) -> str:
     return "; ".join(when.write(trigger) for trigger in triggers) if triggers else "manual"
 
 
-def item(triggers: Triggers, zone: ZoneInfo, at: datetime) -> dict[str, object]:
-    """Show one instant to come."""
+def item_of(task: Task, zone: ZoneInfo, coming: Coming) -> dict[str, object]:
+    """Show one instant to come of a task, by its own rules."""
+    rules = task.definition.rules
+    return _item(task.definition.triggers, zone, coming, gap=rules.gap, fold=rules.fold)
+
+
+def _item(triggers: Triggers, zone: ZoneInfo, coming: Coming, *, gap: Gap, fold: Fold) -> dict[str, object]:
+    at = coming.due_at
     there = at.astimezone(zone)
-    due = tuple(trigger for trigger in triggers if is_due_at((trigger,), zone, at))
+    due = tuple(trigger for trigger in triggers if is_due_at((trigger,), zone, at, gap=gap, fold=fold))
     return shapes.preview_item(
         due_at=at,
+        start_at=coming.start_at,
         local=there,
         zone=zone.key or "UTC",
         offset=there.utcoffset() or timedelta(0),
@@ -90,14 +110,30 @@ def _stands_for_missing(trigger: Trigger, zone: ZoneInfo, at: datetime) -> bool:
     return at_or_after(pattern, reading) != reading
 
 
-def upcoming(task: Task, now: datetime) -> Iterator[datetime]:
+def upcoming(task: Task, now: datetime) -> Iterator[Coming]:
     """Yield a task's instants to come; the first may be overdue, when nobody has planned it yet."""
     if task.next_due_at is None:
         return
-    if task.next_due_at <= now:
-        yield task.next_due_at
     definition = task.definition
-    yield from dues(definition, zones.zone(definition.zone), max(now, task.planned_until))
+    overdue = [task.next_due_at] if task.next_due_at <= now else []
+    after = dues(definition, zones.zone(definition.zone), max(now, task.planned_until))
+    yield from _started(task, chain(overdue, after))
+
+
+def ahead(task: Task, *, known: bool) -> Iterator[Coming]:
+    """Yield the instants of a task after its cursor; not `known`: it has no id yet, from which its spread is drawn."""
+    instants = dues(task.definition, zones.zone(task.definition.zone), task.planned_until)
+    if known or not task.definition.rules.spread:
+        yield from _started(task, instants)
+    else:
+        yield from (Coming(due_at=at, start_at=None) for at in islice(instants, times_left(task)))
+
+
+def _started(task: Task, instants: Iterable[datetime]) -> Iterator[Coming]:
+    definition = task.definition
+    zone = zones.zone(definition.zone)
+    for at in islice(instants, times_left(task)):
+        yield Coming(due_at=at, start_at=start_of(task.id, definition, zone, at))
 
 
 def next_of(tasks: Sequence[Task], *, now: datetime, most: int) -> list[dict[str, object]]:
@@ -106,9 +142,8 @@ def next_of(tasks: Sequence[Task], *, now: datetime, most: int) -> list[dict[str
 
     streams = [_stream(task, at, now) for at, task in enumerate(tasks)]
     items = []
-    for instant, _, task in islice(heapq.merge(*streams, key=lambda found: found[:2]), most):
-        zone = zones.zone(task.definition.zone)
-        shown = item(task.definition.triggers, zone, instant)
+    for instant, _, task, coming in islice(heapq.merge(*streams, key=lambda found: found[:2]), most):
+        shown = item_of(task, zones.zone(task.definition.zone), coming)
         shown |= {
             "task": task.id,
             "task_name": told(task),
@@ -130,6 +165,6 @@ def coming(session: "Session", most: int) -> list[Task]:
         wanted *= 2
 
 
-def _stream(task: Task, place: int, now: datetime) -> Iterator[tuple[datetime, int, Task]]:
-    for instant in upcoming(task, now):
-        yield instant, place, task
+def _stream(task: Task, place: int, now: datetime) -> Iterator[tuple[datetime, int, Task, Coming]]:
+    for coming in upcoming(task, now):
+        yield coming.due_at, place, task, coming

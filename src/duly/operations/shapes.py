@@ -158,7 +158,7 @@ def run(
         "started_at": instant(run.started_at),
         "stopping_since": instant(run.stopping_since),
         "ended_at": instant(run.ended_at),
-        "late_by_s": None if run.started_at is None else seconds(run.started_at - run.due_at),
+        "late_by_s": None if run.started_at is None else seconds(run.started_at - run.due_at - run.spread),
         # What is running has no end yet; that of the attempt before stands in `attempts`.
         "exit_code": None if run.state == "held" else run.exit_code,
         "signal": None if run.state == "held" else run.signal,
@@ -289,12 +289,19 @@ def limit(limit: Limit, *, tasks: int) -> dict[str, object]:
 
 
 def preview_item(
-    *, due_at: datetime, local: datetime, zone: str, offset: timedelta, note: str | None, words: str
+    *,
+    due_at: datetime,
+    start_at: datetime | None,
+    local: datetime,
+    zone: str,
+    offset: timedelta,
+    note: str | None,
+    words: str,
 ) -> dict[str, object]:
     """Show one instant to come: `due_at` is nominal, `start_at` with the task's spread, `local` on the zone's wall."""
     return {
         "due_at": instant(due_at),
-        "start_at": instant(due_at),
+        "start_at": instant(start_at),
         "local": local.replace(tzinfo=None).isoformat(timespec="seconds"),
         "zone": zone,
         "offset": offset_text(offset),

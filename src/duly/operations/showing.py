@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import islice
 from typing import cast
 
@@ -23,7 +22,7 @@ class TaskShown:
 
     listed: listing.Listed
     shape: Mapping[str, object]
-    coming: tuple[datetime, ...]
+    coming: tuple[previewing.Coming, ...]
     recent: tuple[Mapping[str, object], ...]
 
 
@@ -42,12 +41,12 @@ def task(session: Session, task: Task) -> TaskShown:
     one = listing.one(session, task)
     definition = task.definition
     shape = listing.shape(one)
-    coming: tuple[datetime, ...] = ()
+    coming: tuple[previewing.Coming, ...] = ()
     items: list[dict[str, object]] = []
     if task.broken is None:
         zone = zones.zone(definition.zone)
         coming = tuple(islice(previewing.upcoming(task, session.now), UPCOMING))
-        items = [previewing.item(definition.triggers, zone, at) for at in coming]
+        items = [previewing.item_of(task, zone, one) for one in coming]
     recent = session.runs.listed(task=task.id, most=RECENT_RUNS)
     shape |= {
         "words": previewing.say(definition.triggers),
