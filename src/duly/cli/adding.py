@@ -1,5 +1,6 @@
 """`add`: a new task, answered with what was understood."""
 
+import os
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -33,7 +34,7 @@ def _add(name: str, extra: tuple[str, ...], dry_run: bool, **given: Any) -> None
 
     argv = words()
     _check_words(extra, argv, given)
-    given["cwd"] = _folder(given["cwd"])
+    given["cwd"] = _folder(given["cwd"], given["project"])
     wanted = gathered({"name": name, "argv": argv, **given})
     action = wanted.setdefault("action", {})
     assert isinstance(action, dict)
@@ -41,7 +42,7 @@ def _add(name: str, extra: tuple[str, ...], dry_run: bool, **given: Any) -> None
     now = clock.now()
     machine = zones.machine_zone() if given["zone"] is None else None
     read = read_definition(wanted, now=now, default_zone=machine)
-    warnings = (*read.warnings, *_no_folder(given["cwd"]))
+    warnings = (*read.warnings, *(no_folder(given["cwd"]) if given["cwd"] else ()))
     if dry_run and not address().path.exists():
         task = tasks.first_version(read.definition, now=now, by=caller(), source={"kind": "cli"})
     else:
@@ -56,18 +57,25 @@ def _add(name: str, extra: tuple[str, ...], dry_run: bool, **given: Any) -> None
         hint_nobody(address(), "it will run when somebody does")
 
 
-def _folder(given: str | None) -> str:
-    """Give the folder to work in, absolute: the one that was named, else the one where we were called."""
-    wanted = Path(given or "").expanduser()
-    if wanted.is_absolute():
-        return str(wanted)
-    try:
-        return str(Path.cwd() / wanted)
-    except FileNotFoundError:
-        raise Invalid("this folder has been removed", field="action.cwd", hint="--cwd PATH") from None
+def _folder(given: str | None, project: str | None) -> str | None:
+    """Give the folder to work in: the one named, else none where the project has one, else where we were called."""
+    from duly.cli.joining import absolute, address
+    from duly.core.names import key_of
+    from duly.store.store import Store
+
+    if given is None and (store := Store.find(address(), os.environ)) is not None:
+        try:
+            with store.read() as session:
+                owner = session.projects.by_key(key_of(project or "default"))
+        finally:
+            store.close()
+        if owner is not None and owner.dir is not None:
+            return None
+    return absolute(given, "action.cwd")
 
 
-def _no_folder(cwd: str) -> tuple[str, ...]:
+def no_folder(cwd: str) -> tuple[str, ...]:
+    """Warn of a folder that is not there now."""
     if Path(cwd).is_dir():
         return ()
     return (f"--cwd: {cwd} is no folder now; a run that finds none there fails (no_directory)",)

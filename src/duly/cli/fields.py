@@ -8,7 +8,8 @@ import click
 
 from duly.core.field import Field
 from duly.core.fields import BY_PATH, FIELDS
-from duly.core.reading import shown
+from duly.core.reading import nearest, shown
+from duly.core.rule_fields import OF_ONE_TASK, RULES
 from duly.errors import Invalid
 
 # Where the words of the command line are not the field's own name.
@@ -27,6 +28,7 @@ SPELLED: Mapping[str, str] = {
     "input": "--input",
     "args": "-- ARG",
     "until": "--until",
+    "dir": "--dir",
     "target": "TASK",
 }
 SWITCHED_OFF: Mapping[str, str] = {"enabled": "add it switched off"}
@@ -107,6 +109,25 @@ def _json_of(field: Field, value: object) -> object:
     if field.kind == "gate" and str(value).lstrip().startswith("{"):
         return _gate(field, str(value))
     return list(value) if isinstance(value, tuple) else value
+
+
+def rule_given(word: str, known: Mapping[str, object]) -> tuple[str, object]:
+    """Read `RULE=VALUE` into the rule's name and its value as JSON has it; Invalid when `known` has it already."""
+    name, mark, text = word.partition("=")
+    rule = name.strip().replace("-", "_").lower()
+    field = BY_PATH.get(f"rules.{rule}")
+    if field is None:
+        allowed = [one.name for one in RULES if one.name not in OF_ONE_TASK]
+        raise Invalid(
+            f"there is no rule {shown(name)}", field="RULE", hint=nearest(rule, allowed), details={"allowed": allowed}
+        )
+    if not mark:
+        raise Invalid(f"{shown(word)} has no =", field="RULE", text=word, at=len(word), hint=f"{word}=VALUE")
+    if rule in known:
+        raise Invalid(f"{rule} is given twice", field="RULE", text=word, at=0)
+    if field.kind == "count":
+        return rule, whole_number(text, field.path)
+    return rule, text
 
 
 def whole_number(text: str, field: str) -> int:

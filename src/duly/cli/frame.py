@@ -27,6 +27,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "disable": ("switching", "switch a task off"),
     "pause": ("switching", "hold a task, a project or all, with a note and an end"),
     "unpause": ("switching", "lift such a hold"),
+    "project": ("projects", "set, list and remove projects"),
+    "default": ("defaults", "set, list and remove the rules that tasks have by default"),
     "remove": ("switching", "remove a task; its ledger stays"),
     "run": ("running", "run a task now"),
     "cancel": ("running", "end a run"),

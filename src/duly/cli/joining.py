@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from duly.cli import out
 from duly.cli.frame import settings
 from duly.cli.table import plain
+from duly.errors import Invalid
 
 if TYPE_CHECKING:
     from duly.config import Config
@@ -77,6 +78,20 @@ def open_for_change(*, create: bool = False) -> Iterator["Store"]:
         yield store
     finally:
         store.close()
+
+
+def absolute(given: str | None, field: str) -> str:
+    """Give a folder's absolute path: the one that was named, from here where it is relative; else this folder."""
+    from pathlib import Path
+
+    wanted = Path(given or "").expanduser()
+    if wanted.is_absolute():
+        return str(wanted)
+    try:
+        return str(Path.cwd() / wanted)
+    except FileNotFoundError:
+        hint_ = "an absolute path" if given else "--cwd PATH"
+        raise Invalid("this folder has been removed", field=field, hint=hint_) from None
 
 
 def hint(text: str) -> None:

@@ -26,7 +26,10 @@ LOOK_EVERY_S = 0.2
 SHOWN = 50
 FOLLOWED_FROM = 10
 PAGE = 1_000
-TELLING = ("cause", "outcome", "exit_code", "late_by_s", "why", "from", "next", "scope", "note", "version", "count")
+TELLING = (
+    *("cause", "outcome", "exit_code", "late_by_s", "why", "from", "next", "scope", "note", "version", "count"),
+    *("changed", "limit", "project", "defaults"),
+)
 LATE_LEAST_S = 0.001
 NARROW = 110
 """A terminal with fewer columns is followed in shorter words."""
@@ -190,11 +193,13 @@ def _details(entry: "Entry") -> Cell:
 
 
 def _tells(value: object) -> bool:
-    return value not in (None, "", 0) and not (isinstance(value, float) and value < LATE_LEAST_S)
+    return value not in (None, "", 0, []) and not (isinstance(value, float) and value < LATE_LEAST_S)
 
 
 def _detail(name: str, value: object) -> str:
     told = name.removesuffix("_s").replace("_", " ")
+    if isinstance(value, list):
+        return f"{told} {' '.join(str(one) for one in value)}"
     if isinstance(value, float) and name.endswith("_s"):
         return f"{told} {value:.3f}s" if value < MINUTE else f"{told} {distance(timedelta(seconds=value))}"
     return str(value).replace("_", " ") if name == "outcome" else f"{told} {value}"

@@ -92,7 +92,7 @@ def _task(session: "Session", shown: "TaskShown") -> None:
 
 def _schedule(shown: "TaskShown", zone: "ZoneInfo | None", now: datetime) -> Rows:
     definition = shown.listed.task.definition
-    action = definition.action
+    action, inherited = definition.action, definition.inherited
     coming = "\n".join(
         f"{coming_text(one.due_at, one.start_at, zone, now)}{_overdue(one.due_at, now)}" for one in shown.coming
     )
@@ -102,7 +102,7 @@ def _schedule(shown: "TaskShown", zone: "ZoneInfo | None", now: datetime) -> Row
         ("zone", definition.zone),
         ("next", coming or "none by itself"),
         ("command", plain(command_text(action))),
-        ("in", plain(str(action.get("cwd") or ""))),
+        ("in", plain(str(action.get("cwd") or "")) + (" (the project's folder)" if "cwd" in inherited else "")),
     ]
     env = cast(Mapping[str, str], action.get("env") or {})
     if env:
@@ -119,7 +119,8 @@ def _overdue(at: datetime, now: datetime) -> str:
 def _rules(shape: Mapping[str, object]) -> Rows:
     rules = cast(Mapping[str, object], shape["rules"])
     own = cast(Sequence[str], shape["own_rules"])
-    return [("rules", "\n".join(rules_told(rules, own)))]
+    inherited = cast(Mapping[str, str], shape["inherited_rules"])
+    return [("rules", "\n".join(rules_told(rules, own, inherited)))]
 
 
 def _history(shown: "TaskShown", now: datetime) -> Rows:

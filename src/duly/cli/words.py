@@ -18,6 +18,15 @@ MARKS: Mapping[str, tuple[str, str, str]] = {
     "parked": ("⏸", "p", "yellow"),
 }
 
+NOTHING_INHERITED: Mapping[str, str] = {}
+ALWAYS_TOLD = frozenset({"on_missed", "max_age", "grace", "overlap", "timeout", "on_interrupt"})
+TOLD_WITH: Mapping[str, tuple[str, str]] = {
+    # A rule that counts only where another has this value.
+    "at_most": ("on_missed", "run_all"),
+    "offer_for": ("on_missed", "offer"),
+    "queue": ("overlap", "queue"),
+}
+
 
 def mark(word: str) -> str:
     """Give the mark of an outcome or state, in letters where the stream has no others."""
@@ -57,16 +66,48 @@ def many(count: int, one: str, several: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else several or one + 's'}"
 
 
-def rules_told(rules: Mapping[str, object], own: Collection[str]) -> list[str]:
-    """Tell rules a line each, defaults marked as such; a default that does not matter is left out."""
+def rules_told(
+    rules: Mapping[str, object], own: Collection[str], inherited: Mapping[str, str] = NOTHING_INHERITED
+) -> list[str]:
+    """Tell rules a line each with whose they are; a built-in default that does not matter for the task is left out."""
     from duly.core.rule_fields import RULES
 
-    by_name = {field.name: field for field in RULES}
     told = []
-    for name, value in rules.items():
-        if name == "queue" and name not in own and rules.get("overlap") != "queue":
+    for field in RULES:
+        name = field.name
+        if name not in rules:
             continue
-        text = by_name[name].default_text if value is None else value
-        if text is not None:
-            told.append(f"{name} {text}" + ("" if name in own else " (default)"))
+        whose = "" if name in own else f" ({inherited[name]}'s default)" if name in inherited else " (default)"
+        if whose == " (default)" and not _matters(name, rules):
+            continue
+        text = field.default_text if rules[name] is None else rule_text(rules[name])
+        told.append(f"{name} {text}{whose}")
     return told
+
+
+def rule_text(value: object) -> str:
+    """Write one rule's value as a person would type it."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case {"argv": argv, "timeout": timeout, "on_error": on_error}:
+            line = argv[2] if list(argv[:2]) == ["sh", "-c"] and len(argv) == 3 else shlex.join(argv)
+            return f"{line} (within {timeout}, {on_error} on error)"
+        case Mapping():
+            return " ".join(f"{key}={weight}" for key, weight in value.items()) or "none"
+        case list() | tuple():
+            return " ".join(str(one) for one in value) or "none"
+        case _:
+            return str(value)
+
+
+def _matters(name: str, rules: Mapping[str, object]) -> bool:
+    """Whether a person wants to know a built-in default: it is asked for this task sooner or later."""
+    if name in ALWAYS_TOLD:
+        return True
+    if name in {"retry_after", "retry_up_to"}:
+        return rules.get("retries") not in (0, None)
+    partner = TOLD_WITH.get(name)
+    return partner is not None and rules.get(partner[0]) == partner[1]

@@ -37,7 +37,7 @@ def definition_to_json(definition: Definition) -> dict[str, object]:
         "enabled": definition.enabled,
         "triggers": [trigger_json.to_json(trigger) for trigger in definition.triggers],
         "zone": definition.zone,
-        "action": action_to_json(definition.action),
+        "action": own_action_to_json(definition),
         "rules": own_rules_to_json(definition),
     }
 
@@ -46,10 +46,20 @@ def own_rules_to_json(definition: Definition) -> dict[str, object]:
     """Write the rules that the author wrote, in the order of the table."""
     out: dict[str, object] = {}
     for field in RULES:
+        if field.name in definition.inherited:
+            continue
         value = getattr(definition.rules, field.name)
         if field.name in definition.own_rules or value != getattr(_UNSET_RULES, field.name):
             out[field.name] = rule_to_json(value)
     return out
+
+
+def own_action_to_json(definition: Definition) -> dict[str, object]:
+    """Write the action as the author wrote it, without the folder that the project gives."""
+    action = action_to_json(definition.action)
+    if "cwd" in definition.inherited:
+        del action["cwd"]
+    return action
 
 
 def rule_to_json(value: object) -> object:

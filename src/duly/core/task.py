@@ -79,6 +79,8 @@ class Definition:
     rules: Rules = Rules()
     own_rules: frozenset[str] = frozenset()
     """Names of the rules the author wrote; the others are defaults."""
+    inherited: Mapping[str, str] = field(default_factory=dict)
+    """What is filled in by a default of the `store` or of the `project`: names of rules, and `cwd` of the action."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from duly.store.store import Session
 ENDING_LEAST = 6
 ENDING_SHOWN = 8
 CANDIDATES_MOST = 20
+PROJECTS_TOLD = 5
 NAMES_LOOKED_AT = 1000
 ID_DIGITS = TIME_DIGITS + CHANCE_DIGITS
 
@@ -109,6 +110,20 @@ def find_any(session: Session, word: str) -> Task | Run:
             details={"word": word, "near": near},
             hint=f"duly show {near}" if near else "duly list, or duly runs",
         ) from refused
+
+
+def project_key(session: Session, word: str) -> str:
+    """Give the key of the project a word means; Refused `unknown_id` with those there are."""
+    key = key_of(word)
+    if session.projects.name(key) is None:
+        names = session.projects.names()
+        raise Refused(
+            "unknown_id",
+            f"there is no project {shown(word)}",
+            details={"word": word, "projects": names[:PROJECTS_TOLD]},
+            hint=f"one of {', '.join(names[:PROJECTS_TOLD])}" if names else None,
+        )
+    return key
 
 
 def told(task: Task) -> str:

@@ -17,6 +17,7 @@ from duly.core.task import Broken, Task, timeout_of
 from duly.core.trigger_json import to_json
 
 if TYPE_CHECKING:
+    from duly.store.projects import Project
     from duly.store.rows import HolderRow, Pause, Written
 
 PUBLIC_STATE: Mapping[str, str] = {"held": "running"}
@@ -51,6 +52,7 @@ def task(
         "action": action(definition.action),
         "rules": rules(task),
         "own_rules": [field.name for field in RULES if field.name in definition.own_rules],
+        "inherited_rules": {name: of for name, of in definition.inherited.items() if name != "cwd"},
         "source": {"kind": None, "set": None, "key": None, "path": None, "line": None} | dict(task.source),
         "version": task.version,
         "definition_version": task.definition_version,
@@ -88,6 +90,22 @@ def rules(task: Task) -> dict[str, object]:
     if shown["timeout"] is None and task.definition.action:
         shown["timeout"] = rule_to_json(timeout_of(task.definition))
     return shown
+
+
+def default(rule: str, value: object, *, project: str | None, tasks: int) -> dict[str, object]:
+    """Show a default rule: of a project, or of the store where there is none."""
+    return {"rule": rule, "value": value, "project": project, "tasks": tasks}
+
+
+def project(one: "Project", *, tasks: int, in_its_folder: int) -> dict[str, object]:
+    """Show a project with its folder and how many tasks it has."""
+    return {
+        "name": one.name,
+        "dir": one.dir,
+        "created_at": instant(one.created_at),
+        "tasks": tasks,
+        "in_its_folder": in_its_folder,
+    }
 
 
 def pause(hold: "Pause") -> dict[str, object]:

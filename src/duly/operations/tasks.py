@@ -6,23 +6,18 @@ from datetime import datetime
 
 from duly import ids
 from duly.core.names import key_of
-from duly.core.planning import first_due
-from duly.core.reading import shown
 from duly.core.run import Entry
 from duly.core.task import Definition, Task
-from duly.core.triggers import On, Once, next_after, yields_instants
 from duly.errors import Invalid, Refused
+from duly.operations.judging import judge
 from duly.operations.limits import check_fits
-from duly.operations.lookup import find_task, told
+from duly.operations.lookup import find_task, project_key, told
 from duly.store import Session, Store, definitions_written
 from duly.store.holds import hold
 from duly.store.offers import withdraw
 from duly.store.plans import arm, disarm
 from duly.store.rows import Pause
 from duly.store.switches import attempt, end_waiting, is_armed, lift, lift_over, switch_off, switch_on, write
-from duly.zones import zone as zone_of
-
-PROJECTS_TOLD = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +52,7 @@ def add(store: Store, definition: Definition, *, by: str, source: Mapping[str, o
 
 def first_version(definition: Definition, *, now: datetime, by: str, source: Mapping[str, object]) -> Task:
     """Make the task that adding this definition now would make, not yet in any store; Invalid if it can never run."""
-    zone = zone_of(definition.zone)
-    if definition.triggers:
-        _check_ahead(definition, first_due(definition, zone, now), now)
+    judge(definition, now)
     task = Task(
         id=ids.new("tsk"),
         definition=definition,
@@ -164,6 +157,7 @@ def unpause(store: Store, scope: str, target: str, *, by: str) -> Paused | None:
 
 
 def _new(session: Session, definition: Definition, *, by: str, source: Mapping[str, object]) -> Task:
+    definition = session.defaults.fill_in(definition)
     task = first_version(definition, now=session.now, by=by, source=source)
     check_fits(session, definition)
     return task if is_armed(task, session.pauses.all()) else disarm(task)
@@ -178,37 +172,12 @@ def _told_of_its_rest(session: Session, task: Task) -> Task:
     return disarm(told) if told is not None else task
 
 
-def _check_ahead(definition: Definition, due: datetime | None, now: datetime) -> None:
-    zone = zone_of(definition.zone)
-    for trigger in definition.triggers:
-        if isinstance(trigger, On) or next_after((trigger,), zone, now) is not None:
-            continue
-        if isinstance(trigger, Once):
-            raise Invalid(
-                "its time is in the past, so it would never run",
-                field="when",
-                hint="an instant ahead, such as once in 20m",
-            )
-        raise Invalid("it never occurs", field="when")
-    if due is None and yields_instants(definition.triggers):
-        raise Invalid("it never occurs between its start and its end", field="when")
-
-
 def _target(session: Session, scope: str, target: str) -> str:
     if scope == "store":
         return ""
     if scope == "task":
         return find_task(session, target).id
-    key = key_of(target)
-    if session.projects.name(key) is None:
-        names = session.projects.names()
-        raise Refused(
-            "unknown_id",
-            f"there is no project {shown(target)}",
-            details={"word": target, "projects": names[:PROJECTS_TOLD]},
-            hint=f"one of {', '.join(names[:PROJECTS_TOLD])}" if names else None,
-        )
-    return key
+    return project_key(session, target)
 
 
 def _told(session: Session, kind: str, task: Task, by: str, details: Mapping[str, object] | None = None) -> Entry:

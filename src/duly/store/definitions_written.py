@@ -10,8 +10,10 @@ from duly.clock import to_us
 from duly.core.limits import weights_of
 from duly.core.names import key_of
 from duly.core.task import Task
-from duly.errors import Refused
+from duly.errors import DulyError, Refused
+from duly.store import rewriting
 from duly.store.placing import place
+from duly.store.plans import arm
 from duly.store.store import Session
 
 
@@ -35,7 +37,7 @@ def rewrite(session: Session, before: Task, after: Task, *, era_from_us: int) ->
         definition_version=before.definition_version + 1,
         updated_at=session.now,
     )
-    if not session.tasks.set_definition(before, after):
+    if not rewriting.rewrite(session.line, before, after):
         raise Refused("version_conflict", f"{before.definition.name} was changed by somebody else", details={})
     session.versions.insert(after, era_from_us=era_from_us)
     place(session.line, [after.id])
@@ -48,10 +50,29 @@ def forget(session: Session, task: Task) -> None:
     session.crowd.set_task(task.id, {}, ())
 
 
+def decide_anew(session: Session, scope: str, target: str) -> int:
+    """Write again what the rules of all tasks of a store or project decide, after their defaults changed; how many."""
+    tasks = [_started_anew(task) for task in session.tasks.in_scope(scope, target) if task.broken is None]
+    rewriting.decide(session.line, tasks)
+    place(session.line, [task.id for task in tasks])
+    return len(tasks)
+
+
+def _started_anew(task: Task) -> Task:
+    """The task with the start of its next occurrence, which a spread moves; what is due stays."""
+    if task.next_due_at is None:
+        return task
+    try:
+        return replace(task, next_start_at=arm(task, task.planned_until).next_start_at)
+    except DulyError:
+        return task
+
+
 def _owned(session: Session, task: Task) -> Task:
-    definition = task.definition
-    project = session.projects.ensure(key_of(definition.project), definition.project, session.now)
-    return task if project == definition.project else replace(task, definition=replace(definition, project=project))
+    """The task under its project's name as that goes by, with the defaults that hold there."""
+    project = session.projects.ensure(key_of(task.definition.project), task.definition.project, session.now)
+    definition = session.defaults.fill_in(replace(task.definition, project=project))
+    return replace(task, definition=definition)
 
 
 def _derive(session: Session, task: Task) -> None:

@@ -1,25 +1,48 @@
 """Projects: the owners of tasks, by the names they go by."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import bindparam, insert, select
+from sqlalchemy import bindparam, delete, insert, select, update
 
-from duly.clock import to_us
+from duly.clock import from_us, to_us
 from duly.store.engine import Line
 from duly.store.sql import Statement
 from duly.store.tables import projects
 
 PROJECT = Statement(lambda: select(projects.c.name).where(projects.c.name_key == bindparam("key")))
 PROJECTS = Statement(lambda: select(projects.c.name).order_by(projects.c.name_key))
+WHOLE = Statement(
+    lambda: select(projects.c.name_key, projects.c.name, projects.c.dir, projects.c.created_us).where(
+        projects.c.name_key == bindparam("key")
+    )
+)
+ALL = Statement(
+    lambda: select(projects.c.name_key, projects.c.name, projects.c.dir, projects.c.created_us).order_by(
+        projects.c.name_key
+    )
+)
 INSERT_PROJECT = Statement(
     lambda: insert(projects).values(
         name_key=bindparam("name_key"), name=bindparam("name"), created_us=bindparam("created_us")
     )
 )
+SET_DIR = Statement(lambda: update(projects).where(projects.c.name_key == bindparam("of")).values(dir=bindparam("dir")))
+DELETE = Statement(lambda: delete(projects).where(projects.c.name_key == bindparam("of")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """A project: its key, the name it goes by, and the folder in which its tasks work unless they name another."""
+
+    key: str
+    name: str
+    dir: str | None
+    created_at: datetime
 
 
 class Projects:
-    """Projects are made with their first task."""
+    """Projects are made with their first task, or by a person."""
 
     def __init__(self, line: Line) -> None:
         self._line = line
@@ -40,3 +63,24 @@ class Projects:
         """The name of the project of this key."""
         row = self._line.row(PROJECT, key=key)
         return None if row is None else str(row[0])
+
+    def all(self) -> list[Project]:
+        """All projects, by their keys."""
+        return [_of(*row) for row in self._line.rows(ALL)]
+
+    def by_key(self, key: str) -> Project | None:
+        """The project of this key."""
+        row = self._line.row(WHOLE, key=key)
+        return None if row is None else _of(*row)
+
+    def set_dir(self, key: str, folder: str | None) -> None:
+        """Write the folder in which a project's tasks work; the session's defaults must forget what they read."""
+        self._line.run(SET_DIR, of=key, dir=folder)
+
+    def delete(self, key: str) -> None:
+        """Remove a project's row; its removed tasks keep its name."""
+        self._line.run(DELETE, of=key)
+
+
+def _of(key: str, name: str, folder: str | None, created_us: int) -> Project:
+    return Project(key=key, name=name, dir=folder, created_at=from_us(created_us))

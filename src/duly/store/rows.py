@@ -1,14 +1,16 @@
 """Rows of the tables and the frozen values the house works with, made from each other in one place."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
 from duly.clock import MICROSECOND, from_us, to_us
-from duly.core.definition_json import definition_from_json
+from duly.core.admission import rank_of
+from duly.core.definition_json import definition_from_json, definition_to_json
+from duly.core.names import key_of
 from duly.core.run import Entry, Missed, Run
 from duly.core.task import Broken, Definition, Task
 from duly.errors import Invalid
@@ -193,10 +195,10 @@ def run_cells(run: Run) -> dict[str, Any]:
     }
 
 
-def task_of(row: Sequence[Any]) -> Task:
+def task_of(row: Sequence[Any], reading: Callable[[str], Definition | Broken]) -> Task:
     """Make a task from a row in the order of TASK_COLUMNS; a definition that no longer reads is kept as broken."""
     t = dict(zip(TASK_COLUMNS, row, strict=True))
-    read = parsed(t["definition"])
+    read = reading(t["definition"])
     if isinstance(read, Broken):
         definition = Definition(name=t["name"], project=t["project"], enabled=bool(t["enabled"]))
     else:
@@ -225,6 +227,44 @@ def task_of(row: Sequence[Any]) -> Task:
         zone_data=t["zone_data"],
         pruned_until=at(t["pruned_until_us"]),
     )
+
+
+def task_cells(task: Task) -> dict[str, Any]:
+    """A task as cells by column name."""
+    definition: Definition = task.definition
+    return {
+        "id": task.id,
+        "project": definition.project,
+        "project_key": key_of(definition.project),
+        "name": definition.name,
+        "name_key": key_of(definition.name),
+        "enabled": int(definition.enabled),
+        "definition": dump(definition_to_json(definition)),
+        "definition_version": task.definition_version,
+        "version": task.version,
+        "source": dump(task.source),
+        "created_us": to_us(task.created_at),
+        "created_by": task.created_by,
+        "updated_us": to_us(task.updated_at),
+        "removed_us": us(task.removed_at),
+        "overlap": definition.rules.overlap,
+        "queue": definition.rules.queue,
+        "planned_until_us": to_us(task.planned_until),
+        "next_due_us": us(task.next_due_at),
+        "next_start_us": us(task.next_start_at),
+        "done": int(task.done),
+        "fence": task.fence,
+        "runs": task.runs,
+        "seats": definition.rules.seats,
+        "rank": rank_of("schedule", definition.rules),
+        "scheduled_runs": task.scheduled_runs,
+        "planned_wall": task.planned_wall,
+        "zone_data": task.zone_data,
+        "pruned_until_us": us(task.pruned_until),
+        "failures_in_a_row": task.failures_in_a_row,
+        "last_run": task.last_run,
+        "trouble": None,
+    }
 
 
 def _mapping(stored: str) -> Mapping[str, object]:

@@ -14,6 +14,7 @@ from duly.errors import StoreAway, StoreUnknown
 from duly.store import copies, engine, making
 from duly.store.address import Address, check_path, check_place, remember
 from duly.store.crowd import Crowd
+from duly.store.defaults import Defaults
 from duly.store.engine import PATIENCE_S, Company, Line
 from duly.store.holders import Holders
 from duly.store.ledger import Ledger
@@ -36,6 +37,7 @@ class Session:
     now: datetime
     lease_us: int
     line: Line
+    defaults: Defaults
     tasks: Tasks
     versions: Versions
     runs: Runs
@@ -259,12 +261,14 @@ class Store:
 
     def _session(self) -> Session:
         line = self._line
+        defaults = Defaults(line)
         return Session(
             now=self.clock.now(),
             lease_us=self.clock.lease_us(),
             line=line,
-            tasks=Tasks(line),
-            versions=Versions(line),
+            defaults=defaults,
+            tasks=Tasks(line, defaults.definition),
+            versions=Versions(line, defaults.definition),
             runs=Runs(line),
             waiting=Waiting(line),
             crowd=Crowd(line),

@@ -1,6 +1,6 @@
 """Tasks: definitions with their versions, cursors, switches and counters."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,12 +9,9 @@ from sqlalchemy import Select, and_, bindparam, case, func, insert, or_, select,
 from sqlalchemy.sql.elements import CompilerElement
 
 from duly.clock import to_us
-from duly.core.admission import rank_of
-from duly.core.definition_json import definition_to_json
-from duly.core.names import key_of
 from duly.core.task import Broken, Definition, Task
 from duly.store.engine import Line
-from duly.store.rows import TASK_COLUMNS, dump, task_of, us
+from duly.store.rows import TASK_COLUMNS, dump, task_cells, task_of, us
 from duly.store.sql import Batch, Statement, rows_of
 from duly.store.tables import pauses, tasks
 
@@ -100,19 +97,6 @@ SET_STATE = Statement(
             next_start_us=bindparam("next_start_us"),
             done=bindparam("done"),
         )
-    )
-)
-REWRITTEN = (
-    *("project", "project_key", "name", "name_key", "enabled", "definition", "definition_version", "version", "source"),
-    *("updated_us", "overlap", "queue", "seats", "rank", "trouble"),
-    *("planned_until_us", "next_due_us", "next_start_us", "done", "planned_wall", "zone_data"),
-)
-"""What a new version of a definition writes; all else of a task's row stands."""
-SET_DEFINITION = Statement(
-    lambda: (
-        update(tasks)
-        .where(tasks.c.id == bindparam("of"), tasks.c.version == bindparam("was_version"))
-        .values({name: bindparam(name, type_=tasks.c[name].type) for name in REWRITTEN})
     )
 )
 SET_TROUBLE = Statement(
@@ -217,26 +201,27 @@ class CursorMove:
 class Tasks:
     """Tasks are found by id or name, planned in batches, and switched one at a time."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: Line, reading: Callable[[str], Definition | Broken]) -> None:
         self._line = line
+        self._reading = reading
 
     def by_id(self, id_: str) -> Task | None:
         """The task of this id, a removed one too."""
         row = self._line.row(BY_ID, id=id_)
-        return None if row is None else task_of(row)
+        return None if row is None else self._task(row)
 
     def by_ids(self, ids: Iterable[str]) -> dict[str, Task]:
         """The tasks of these ids by their ids, removed ones too."""
-        return {row[0]: task_of(row) for row in self._line.many(BY_IDS, [(id_,) for id_ in ids])}
+        return {row[0]: self._task(row) for row in self._line.many(BY_IDS, [(id_,) for id_ in ids])}
 
     def by_name(self, project_key: str, name_key: str) -> Task | None:
         """The live task of this name in this project; keys are the names as compared."""
         row = self._line.row(BY_NAME, project_key=project_key, name_key=name_key)
-        return None if row is None else task_of(row)
+        return None if row is None else self._task(row)
 
     def named(self, name_key: str) -> list[Task]:
         """Live tasks of this name in any project."""
-        return [task_of(row) for row in self._line.rows(NAMED, name_key=name_key)]
+        return [self._task(row) for row in self._line.rows(NAMED, name_key=name_key)]
 
     def ids_like(self, pattern: str, most: int) -> list[str]:
         """Ids of tasks that match a LIKE pattern."""
@@ -249,15 +234,15 @@ class Tasks:
     def page(self, *, after: tuple[str, str] = ("", ""), most: int = 1000) -> list[Task]:
         """Live tasks by project and name, after the given pair of keys."""
         rows = self._line.rows(PAGE, after_project=after[0], after_name=after[1], most=most)
-        return [task_of(row) for row in rows]
+        return [self._task(row) for row in rows]
 
     def in_scope(self, scope: str, target: str) -> list[Task]:
         """Live tasks that a pause of this scope and target holds."""
-        return [task_of(row) for row in self._line.rows(IN_SCOPE, scope=scope, target=target)]
+        return [self._task(row) for row in self._line.rows(IN_SCOPE, scope=scope, target=target)]
 
     def due(self, now: datetime, most: int) -> list[Task]:
         """Tasks whose next instant has come, the earliest first."""
-        return [task_of(row) for row in self._line.rows(DUE, now_us=to_us(now), most=most)]
+        return [self._task(row) for row in self._line.rows(DUE, now_us=to_us(now), most=most)]
 
     def soonest_us(self) -> int | None:
         """The earliest next due instant of all tasks."""
@@ -266,7 +251,7 @@ class Tasks:
 
     def next(self, most: int) -> list[Task]:
         """Tasks by their next due instant, the earliest first."""
-        return [task_of(row) for row in self._line.rows(NEXT, most=most)]
+        return [self._task(row) for row in self._line.rows(NEXT, most=most)]
 
     def counts(self) -> tuple[int, int, int | None]:
         """How many tasks there are, how many enabled, and the earliest next due instant."""
@@ -276,7 +261,7 @@ class Tasks:
 
     def insert(self, task: Task) -> None:
         """Add a new task; IntegrityError when the name is taken."""
-        self._line.run(INSERT, **_cells(task))
+        self._line.run(INSERT, **task_cells(task))
 
     def move_cursors(self, moves: Sequence[CursorMove]) -> set[str]:
         """Write plans; gives the ids of tasks whose definition and cursor still stood as read."""
@@ -304,7 +289,7 @@ class Tasks:
     def troubled(self) -> list[Task]:
         """Live tasks that were put aside, as if they had not been: broken only where they do not read even now."""
         trouble = TASK_COLUMNS.index("trouble")
-        return [task_of((*row[:trouble], None, *row[trouble + 1 :])) for row in self._line.rows(TROUBLED)]
+        return [self._task((*row[:trouble], None, *row[trouble + 1 :])) for row in self._line.rows(TROUBLED)]
 
     def raise_fences(self, counts: Iterable[tuple[str, int]]) -> dict[str, int]:
         """Raise the fence of each task by the number of claims about to be made; gives the new fences."""
@@ -328,12 +313,6 @@ class Tasks:
             == 1
         )
 
-    def set_definition(self, before: Task, after: Task) -> bool:
-        """Write a task's definition with all it decides if its version still stands; False: somebody was faster."""
-        cells = _cells(after)
-        given = {name: cells[name] for name in REWRITTEN}
-        return self._line.run(SET_DEFINITION, of=before.id, was_version=before.version, **given) == 1
-
     def count_end(self, ends: Sequence[tuple[str, str, int]]) -> None:
         """Note ends of runs as (task, run, SUCCESS | FAILURE | NEITHER), each in its turn."""
         left = list(ends)
@@ -347,39 +326,5 @@ class Tasks:
         """Count a task's failures in a row anew."""
         self._line.run(FORGET_FAILURES, of=task)
 
-
-def _cells(task: Task) -> dict[str, Any]:
-    definition: Definition = task.definition
-    return {
-        "id": task.id,
-        "project": definition.project,
-        "project_key": key_of(definition.project),
-        "name": definition.name,
-        "name_key": key_of(definition.name),
-        "enabled": int(definition.enabled),
-        "definition": dump(definition_to_json(definition)),
-        "definition_version": task.definition_version,
-        "version": task.version,
-        "source": dump(task.source),
-        "created_us": to_us(task.created_at),
-        "created_by": task.created_by,
-        "updated_us": to_us(task.updated_at),
-        "removed_us": us(task.removed_at),
-        "overlap": definition.rules.overlap,
-        "queue": definition.rules.queue,
-        "planned_until_us": to_us(task.planned_until),
-        "next_due_us": us(task.next_due_at),
-        "next_start_us": us(task.next_start_at),
-        "done": int(task.done),
-        "fence": task.fence,
-        "runs": task.runs,
-        "seats": definition.rules.seats,
-        "rank": rank_of("schedule", definition.rules),
-        "scheduled_runs": task.scheduled_runs,
-        "planned_wall": task.planned_wall,
-        "zone_data": task.zone_data,
-        "pruned_until_us": us(task.pruned_until),
-        "failures_in_a_row": task.failures_in_a_row,
-        "last_run": task.last_run,
-        "trouble": None,
-    }
+    def _task(self, row: Sequence[Any]) -> Task:
+        return task_of(row, self._reading)

@@ -1,5 +1,6 @@
 """Definitions by version: what a task was, version by version, and from when on each held."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlalchemy import bindparam, insert, select
@@ -8,7 +9,7 @@ from duly.clock import to_us
 from duly.core.definition_json import definition_to_json
 from duly.core.task import Broken, Definition, Task
 from duly.store.engine import Line
-from duly.store.rows import dump, parsed
+from duly.store.rows import dump
 from duly.store.sql import Statement
 from duly.store.tables import definitions
 
@@ -50,8 +51,9 @@ class Held:
 class Versions:
     """Versions are written once, with the write of the task that makes them, and never changed."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: Line, reading: Callable[[str], Definition | Broken]) -> None:
         self._line = line
+        self._reading = reading
 
     def insert(self, task: Task, *, era_from_us: int) -> None:
         """Add the version that a task's definition has now, in force from its last update on."""
@@ -68,7 +70,7 @@ class Versions:
     def read(self, task: str, version: int) -> Definition | Broken | None:
         """One version of a task's definition; what does not read says why, and None is one that is not there."""
         row = self._line.row(VERSION, task=task, version=version)
-        return None if row is None else parsed(str(row[0]))
+        return None if row is None else self._reading(str(row[0]))
 
     def all(self, task: str) -> list[Held]:
         """All versions of a task's definition, oldest first."""
