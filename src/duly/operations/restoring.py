@@ -26,7 +26,7 @@ from duly.store import Session, Store, copies, engine, making
 from duly.store.address import Address, check_place, remember
 from duly.store.plans import disarm
 from duly.store.rows import Pause
-from duly.store.switches import attempt, lift_over, move, switch_on, write
+from duly.store.switches import attempt, lift_over, switch_on, write
 from duly.store.tasks import NEITHER
 
 FENCES_AHEAD = 1_000_000
@@ -235,9 +235,12 @@ def _end_all(session: Session, why: str, by: str) -> list[Run]:
         lifecycle.not_confirmed(run, now=session.now, survivors=f"{why}, and how it went on is not known here")
         for run in _runs(session, "held")
     ]
-    won = move(session, steps)
-    ended = [step.after for step in steps if step.after.id in won]
-    session.tasks.count_end([(run.task, run.id, NEITHER) for run in ended if run.outcome == "abandoned"])
+    won = session.runs.move(steps)
+    written = [step for step in steps if step.after.id in won]
+    session.ledger.add([entry for step in written for entry in step.entries])
+    ended = [step.after for step in written]
+    # They are runs and no failures: how they went on is not known.
+    session.tasks.count_end([(run.task, run.id, NEITHER) for run in ended if run.outcome != "skipped"])
     return ended
 
 
