@@ -175,7 +175,7 @@ def _at(at: "datetime", now: "datetime") -> Cell:
 def _details(entry: "Entry") -> Cell:
     from duly.core.spans import write_instant
 
-    long = [] if entry.count is None else [f"{entry.count} times"]
+    long = [] if entry.count is None else [many(entry.count, "time")]
     short = list(long)
     if entry.until_at is not None:
         long.append(f"until {write_instant(entry.until_at.replace(microsecond=0))}")

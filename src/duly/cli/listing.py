@@ -1,5 +1,6 @@
 """`list` and `runs`: tables of tasks and of runs."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -263,7 +264,7 @@ def why(run: dict[str, object]) -> str:
         if waits["what"] == "backoff":
             failed = failure(reason=run["reason"], error=run["error"], exit_code=run["exit_code"])
             return f"tried again at {waits['until']}; {failed}".splitlines()[0]
-        return f"waits for {'somebody to serve' if _alone(waits) else 'a ' + str(waits['what'])}"
+        return f"waits for {'somebody to serve' if _alone(waits) else _thing(waits)}"
     if run["outcome"] in (None, "succeeded"):
         return ""
     from duly.core.reasons import ENDED, NO_START
@@ -272,6 +273,14 @@ def why(run: dict[str, object]) -> str:
     sentence = (NO_START if run["outcome"] == "skipped" else ENDED).get(reason, reason)
     said = failure(reason=reason, error=run["error"] or sentence, exit_code=run["exit_code"])
     return said.splitlines()[0] if said else ""
+
+
+def _thing(waits: Mapping[str, object]) -> str:
+    """Name what a run waits for, and which one where that says something to a reader."""
+    what = str(waits["what"])
+    if what in {"limit", "label", "rate", "runner"} and waits["key"]:
+        return f"{'the rate of' if what == 'rate' else what} {plain(str(waits['key']))}"
+    return f"a {what}"
 
 
 def _alone(waits: dict[str, object]) -> bool:
