@@ -45,6 +45,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "limit": ("limits", "set, list and remove limits over many tasks"),
     "holders": ("holding", "list the processes that serve this store"),
     "fence": ("holding", "say whether a fence is current"),
+    "export": ("exporting", "write the definitions of tasks as YAML or JSON"),
     "backup": ("keeping", "copy the store whole, while it is used"),
     "restore": ("keeping", "put a backup in the store's place, with everything paused"),
     "migrate": ("keeping", "bring the store up to date with this version"),
