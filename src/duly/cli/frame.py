@@ -8,12 +8,15 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from duly import __version__
 from duly.cli import faults, out
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 # name → (file under duly.cli, what it does); the order is that of the help.
 COMMANDS: Mapping[str, tuple[str, str]] = {
@@ -49,6 +52,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "backup": ("keeping", "copy the store whole, while it is used"),
     "restore": ("keeping", "put a backup in the store's place, with everything paused"),
     "migrate": ("keeping", "bring the store up to date with this version"),
+    "completion": ("completing", "print what makes a shell complete commands and names"),
     "config": ("configuring", "show the settings of this host, and where each comes from"),
 }
 NAMED = {"list": "list_", "next": "next_"}
@@ -73,12 +77,30 @@ def settings() -> Settings:
     return found
 
 
+class Text(click.types.StringParamType):
+    """A text of the command line; which words may stand in its place is found out when a shell asks."""
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem[str]]":
+        """Give the values that begin as typed."""
+        from duly.cli.completing import values
+
+        return values(ctx, param, incomplete)
+
+
+TEXT = Text()
+
+
 class Command(click.Command):
     """A command that also takes the options of every command."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.params.extend(_common())
+        for param in self.params:
+            if param.type is click.STRING:
+                param.type = TEXT
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Keep examples as they were laid out."""

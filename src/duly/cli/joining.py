@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from duly.cli import out
-from duly.cli.frame import settings
+from duly.cli.frame import Settings, settings
 from duly.cli.table import plain
 from duly.errors import Invalid
 
@@ -18,22 +18,31 @@ if TYPE_CHECKING:
 
 def address() -> "Address":
     """Give the store's address as options, environment, config file and default have it."""
+    return address_of(settings())
+
+
+def address_of(kept: Settings) -> "Address":
+    """Give the address that these settings mean."""
     from duly.store.address import resolve
 
-    given = settings().store
+    given = kept.store
     if given is None and not os.environ.get("DULY_STORE"):
         from duly.config import in_force
 
-        value = in_force("store", config(), os.environ).value
+        value = in_force("store", config_of(kept), os.environ).value
         given = None if value is None else str(value)
     return resolve(given, os.environ)
 
 
 def config() -> "Config":
-    """Give what the config file says, read once a call; what it does not know is told as a warning."""
+    """Give what the config file says; what it does not know is told as a warning."""
+    return config_of(settings())
+
+
+def config_of(kept: Settings) -> "Config":
+    """Give what the config file says, read once for these settings."""
     from duly.config import Config, load
 
-    kept = settings()
     if not isinstance(kept.config, Config):
         kept.config = load(os.environ)
         if not kept.as_json:
