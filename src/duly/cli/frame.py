@@ -43,6 +43,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "preview": ("previewing", "say what a WHEN means, and its next instants"),
     "next": ("previewing", "list what is due next"),
     "status": ("status", "say how things stand"),
+    "why": ("why", "say why an instant ran, did not, or will not"),
     "ledger": ("ledger", "tell the story of every occurrence and run"),
     "verify": ("status", "check the promises on this store"),
     "limit": ("limits", "set, list and remove limits over many tasks"),

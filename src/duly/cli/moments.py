@@ -3,22 +3,14 @@
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-MINUTE, HOUR, DAY = 60, 3600, 86_400
+from duly.core import figures
+
+MINUTE = 60
 
 
 def distance(span: timedelta) -> str:
     """Tell a span in its two largest units: `4h 12m`, `3d 2h`, `45s`."""
-    total = int(abs(span).total_seconds())
-    if total < MINUTE:
-        return f"{total}s"
-    if total < HOUR:
-        minutes, seconds = divmod(total, MINUTE)
-        return f"{minutes}m {seconds}s" if minutes < 10 and seconds else f"{minutes}m"
-    if total < DAY:
-        hours, rest = divmod(total, HOUR)
-        return f"{hours}h {rest // MINUTE}m" if rest // MINUTE else f"{hours}h"
-    days, rest = divmod(total, DAY)
-    return f"{days}d {rest // HOUR}h" if days < 10 and rest // HOUR else f"{days}d"
+    return figures.distance(span)
 
 
 def took(span: timedelta) -> str:

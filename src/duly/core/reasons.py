@@ -23,6 +23,32 @@ NO_START: Mapping[str, str] = {
     "superseded": "a newer run took its place",
 }
 
+NOT_DUE: Mapping[str, str] = {
+    "no_match": "none of its triggers names that instant",
+    "gap": "the local time that its trigger names does not come on that day, and a missing time is not run",
+    "fold": "its local time comes twice on that day, and the other pass counts",
+    "fraction": "its instants are whole seconds",
+    "before_anchor": "its interval begins later",
+    "between": "it lies between two steps of its interval",
+    "elsewhere": "it is due once, at another instant",
+    "event": "it takes events, which have no instants",
+    "before_start": "it lies before the task's start",
+    "after_until": "it lies after the task's until",
+    "by_hand": "the task has no times: it runs by hand",
+    "before_task": "the task was not there yet",
+    "after_removal": "the task was removed",
+    "used_up": "all runs that `times` allows had been opened",
+    "before_opening": "the run was not opened yet",
+}
+"""Why an instant is none of a task's; told by `why` alone."""
+
+NOT_TOLD: Mapping[str, str] = {
+    "unreadable": "the definition in force then does not read",
+    "pruned": "it was pruned",
+    "no_record": "it was due, and the store has no record of it (`duly verify` says more)",
+}
+"""Why nobody can tell the fate of an instant."""
+
 REFUSED: Mapping[str, str] = {
     "unknown_task": "there is no such task",
     "unknown_run": "there is no such run",

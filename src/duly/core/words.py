@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from duly.core.cron import Field, Line, read_line
+from duly.core.cron import DATE, HOUR, MONTH, WEEKDAY, Field, Line, read_line
 from duly.core.spans import write_instant, write_local
 from duly.core.triggers import Cron, Daily, Every, On, Once, Trigger, Triggers, Weekly
 from duly.core.when import write_time
@@ -27,6 +27,8 @@ MONTH_NAMES = (
 )
 DAY_NAMES = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 COUNTED = ("", "first", "second", "third", "fourth", "fifth")
+MOST_TOLD = 10
+"""Values of a field beyond so many are told as they are written."""
 UNITS = (("hour", 3600), ("minute", 60), ("second", 1))
 DAY_S = 86_400
 MOST_OF_ONE_UNIT = 120
@@ -112,6 +114,45 @@ def _days_and_times(line: Line) -> str:
         each = "every day" if all_weekdays else _each_weekday(weekday.values)
         return f"{each}{months} at {times}"
     return f"at {times} {_days(date, weekday)}{months}"
+
+
+def field_wants(field: Field) -> str:
+    """Say what one field of a line wants, after `it runs`: `in the hours 8 to 18`, `on Mondays`."""
+    if field.kind is DATE:
+        return _dates(field)
+    if field.kind is WEEKDAY:
+        return _weekdays(field)
+    if field.kind is MONTH:
+        return f"in {_runs(field.values, MONTH_NAMES, 1)}"
+    told = _runs(field.values)
+    if told.count(",") > MOST_TOLD:
+        told = ",".join(item.text for item in field.items)
+    return f"{'in' if field.kind is HOUR else 'at'} the {field.kind.name}{'s' if len(field.values) > 1 else ''} {told}"
+
+
+def days_want(date: Field, weekday: Field) -> str:
+    """Say which days two fields want together, with their AND or OR spelt out."""
+    return _days(date, weekday)
+
+
+def times_want(line: Line) -> str | None:
+    """Say the times of a line's days after `it runs at`, or None where they are too many to tell."""
+    return _times(line)
+
+
+def weekdays_want(days: Sequence[int]) -> str:
+    """Say some weekdays (Sunday is 0) after `it runs`: `every Monday and Thursday`."""
+    return _each_weekday(days)
+
+
+def ordinal(number: int) -> str:
+    """Write `1st`, `2nd`, `11th`."""
+    return _ordinal(number)
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Write parts as `a, b and c`."""
+    return _list(parts)
 
 
 def _unrestricted(field: Field) -> bool:

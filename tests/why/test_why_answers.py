@@ -1,0 +1,441 @@
+"""What why says of tasks and runs, beyond its screens: versions, switches, holders, words that mean nothing."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from why_scene import Stage, instant
+
+from duly.core import lifecycle
+from duly.operations import tasks
+from duly.store.switches import move
+
+FIELDS = [
+    "subject",
+    "answer",
+    "now",
+    "asked_at",
+    "at",
+    "local",
+    "offset",
+    "zone",
+    "due",
+    "fate",
+    "reason",
+    "because",
+    "rule",
+    "figures",
+    "definition_version",
+    "definition",
+    "triggers",
+    "previous_due_at",
+    "next_due_at",
+    "previous",
+    "start_at",
+    "noticed_at",
+    "noticed_by",
+    "run",
+    "missed",
+    "stretch",
+    "waiting_for",
+    "held_by",
+    "pauses",
+    "troubles",
+    "beside",
+    "story",
+    "upcoming",
+]
+
+
+def call(stage: Stage, *args: str) -> tuple[int, str, str]:
+    """Call the command line; gives exit code and both streams."""
+    import io
+    import sys
+
+    from duly.cli.frame import run
+
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdout", out)
+        patch.setattr(sys, "stderr", err)
+        code = run(args)
+    return code, out.getvalue(), err.getvalue()
+
+
+def test_every_answer_has_the_same_fields(stage: Stage) -> None:
+    stage.add("backup", "daily 03:00")
+    hand = stage.serve()
+    never = stage.json("why", "backup")
+    stage.at("2026-12-02 02:00")
+    run = stage.turn_and_end(hand)
+    answers = [
+        never,
+        stage.json("why", "backup"),
+        stage.json("why", "backup", "--at", "now"),
+        stage.json("why", "backup", "--at", "+7d"),
+        stage.json("why", "backup", "--at", "2020-01-01T00:00:00Z"),
+        stage.json("why", run.id),
+        stage.json("why", run.id, "--at", "2026-12-02T02:00:05Z"),
+    ]
+    for answer in answers:
+        assert list(answer) == FIELDS
+    assert (never["fate"], never["at"], never["upcoming"]["fate"]) == ("never_due", None, "would_start")
+    assert answers[1]["upcoming"]["at"] == answers[1]["next_due_at"] == "2026-12-03T02:00:00Z"
+
+
+def test_unknown_words_are_exit_4_and_nothing_else_is_said(stage: Stage) -> None:
+    for word in ("nobody", "run_0123456789abcdefghjkmnpqrs"):
+        code, out, err = call(stage, "why", word)
+        assert (code, out) == (4, "")
+        assert "no" in err
+    stage.add("backup", "daily 03:00")
+    code, _, err = call(stage, "why", "bakup", "--json")
+    assert code == 4
+    assert "backup" in err
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (("--at", "now", "--since", "1d"), "one of the two"),
+        (("--at", "yesterday"), "is not an instant"),
+        (("--since", "7"), "is not an instant"),
+        (("--at", "2026-02-30 09:00"), "does not exist"),
+        (("--at", "now", "--zone", "Berlin"), "not the name of a zone"),
+    ],
+)
+def test_bad_input_is_exit_2_and_says_what_to_write(stage: Stage, args: tuple[str, ...], says: str) -> None:
+    stage.add("backup", "daily 03:00")
+    code, out, err = call(stage, "why", "backup", *args)
+    assert (code, out) == (2, "")
+    assert says in err
+
+
+def test_since_asks_about_a_task_and_not_about_a_run(stage: Stage) -> None:
+    stage.add("backup", "daily 03:00")
+    hand = stage.serve()
+    stage.at("2026-12-02 02:00")
+    run = stage.turn_and_end(hand)
+    code, _, err = call(stage, "why", run.id, "--since", "1d")
+    assert code == 2
+    assert "a run has one instant" in err
+
+
+def test_a_local_time_that_never_comes_is_said_to_have_moved(stage: Stage) -> None:
+    stage.add("backup", "daily 02:30")
+    code, _, err = call(stage, "why", "backup", "--at", "2027-03-28 02:30")
+    assert code == 0
+    assert "2027-03-28 02:30 does not come on the wall of Europe/Berlin: 2027-03-28 03:00 was asked about" in err
+
+
+def test_a_local_time_meant_on_the_tasks_own_wall_is_pointed_out(stage: Stage) -> None:
+    stage.add("report", "daily 09:00", zone_name="America/New_York")
+    _, out, err = call(stage, "why", "report", "--at", "2026-12-04 09:00")
+    assert "is not due then" in out
+    assert "2026-12-04 09:00 is due on the task's own wall: --zone America/New_York" in err
+    _, out, err = call(stage, "why", "report", "--at", "2026-12-04 09:00", "--zone", "America/New_York")
+    assert "will be due" in out
+    assert "own wall" not in err
+
+
+def edited(stage: Stage, name: str, **changes: Any) -> None:
+    """Write a new version of a task's definition, with an era of its own, as an edit of its schedule does."""
+    from dataclasses import replace
+
+    from duly.clock import to_us
+    from duly.operations.lookup import find_task
+    from duly.store.plans import arm, bring_up_to_now
+
+    with stage.store.write() as session:
+        task = bring_up_to_now(session, find_task(session, name))
+        definition = replace(task.definition, **changes)
+        after = replace(
+            arm(replace(task, definition=definition), session.now),
+            definition_version=task.definition_version + 1,
+            updated_at=session.now,
+        )
+        session.versions.insert(after, era_from_us=to_us(session.now))
+        raw = session.line.raw
+        from duly.core.definition_json import definition_to_json
+        from duly.store.rows import dump, us
+
+        raw.execute(
+            "UPDATE tasks SET definition = ?, definition_version = ?, planned_until_us = ?, next_due_us = ?,"
+            " next_start_us = ?, updated_us = ? WHERE id = ?",
+            (
+                dump(definition_to_json(definition)),
+                after.definition_version,
+                to_us(after.planned_until),
+                us(after.next_due_at),
+                us(after.next_start_at),
+                to_us(session.now),
+                task.id,
+            ),
+        )
+
+
+def test_an_instant_is_judged_by_the_definition_of_its_time(stage: Stage) -> None:
+    from duly.core.when import read
+    from duly.zones import zone
+
+    stage.add("backup", "daily 03:00")
+    hand = stage.serve()
+    stage.at("2026-12-02 02:00")
+    stage.turn_and_end(hand)
+    stage.at("2026-12-02 09:00")
+    noon = read("daily 12:00", now=stage.now, zone=zone("Europe/Berlin")).trigger
+    edited(stage, "backup", triggers=(noon,))
+    stage.at("2026-12-03 12:00")
+    old = stage.json("why", "backup", "--at", "2026-12-02T02:00:00Z")
+    assert (old["due"], old["definition_version"]) == (True, 1)
+    assert (old["previous_due_at"], old["next_due_at"]) == (None, "2026-12-02T11:00:00Z"), "over the change of rules"
+    assert old["definition"]["until"] == "2026-12-02T09:00:00Z"
+    before = stage.json("why", "backup", "--at", "2026-12-01T11:00:00Z")
+    assert (before["due"], before["definition_version"], before["reason"]) == (False, 1, "no_match")
+    after = stage.json("why", "backup", "--at", "2026-12-03T02:00:00Z")
+    assert (after["due"], after["definition_version"], after["reason"]) == (False, 2, "no_match")
+    assert after["previous_due_at"] == "2026-12-02T11:00:00Z"
+
+
+def test_pauses_of_task_project_and_store_are_told_as_they_stood(stage: Stage) -> None:
+    stage.add("sync", "0 * * * *")
+    stage.serve()
+    tasks.pause(stage.store, "task", "sync", until=None, note="a", by="anna")
+    stage.at("2026-12-01 10:00")
+    tasks.pause(stage.store, "project", "default", until=instant("2026-12-01 12:30"), note="b", by="ben")
+    stage.at("2026-12-01 11:30")
+    tasks.unpause(stage.store, "task", "sync", by="anna")
+    stage.at("2026-12-01 15:00")
+    tasks.pause(stage.store, "store", "", until=None, note="c", by="cleo")
+    tasks.unpause(stage.store, "store", "", by="cleo")
+
+    def notes(at: str) -> list[str]:
+        return [hold["note"] for hold in stage.json("why", "sync", "--at", at)["pauses"]]
+
+    assert notes("2026-12-01T07:59:00Z") == []
+    assert notes("2026-12-01T09:00:00Z") == ["a"]
+    assert notes("2026-12-01T11:00:00Z") == ["a", "b"]
+    assert notes("2026-12-01T12:00:00Z") == ["b"]
+    assert notes("2026-12-01T13:00:00Z") == [], "the pause of the project has ended by itself"
+    hold = stage.json("why", "sync", "--at", "2026-12-01T09:00:00Z")["pauses"][0]
+    assert (hold["since"], hold["ended_at"], hold["by"]) == ("2026-12-01T08:00:00Z", "2026-12-01T11:30:00Z", "anna")
+
+
+def test_a_pause_asked_for_again_keeps_its_beginning_and_has_its_newest_note(stage: Stage) -> None:
+    stage.add("sync", "0 * * * *")
+    tasks.pause(stage.store, "task", "sync", until=None, note="first", by="anna")
+    stage.at("2026-12-01 09:30")
+    tasks.pause(stage.store, "task", "sync", until=None, note="second", by="ben")
+    stage.at("2026-12-01 12:00")
+    (hold,) = stage.json("why", "sync", "--at", "2026-12-01T10:00:00Z")["pauses"]
+    assert (hold["since"], hold["note"]) == ("2026-12-01T08:00:00Z", "second")
+    (hold,) = stage.json("why", "sync", "--at", "2026-12-01T09:00:00Z")["pauses"]
+    assert hold["note"] == "first"
+
+
+def test_a_run_is_told_as_it_stood_at_an_instant(stage: Stage) -> None:
+    stage.add("backup", "daily 03:00")
+    hand = stage.serve()
+    stage.at("2026-12-02 02:00:01")
+    hand.plan()
+    stage.at("2026-12-02 02:00:05")
+    (run,) = hand.turn()
+    stage.at("2026-12-02 02:00:30")
+    stage.settle(run)
+    stage.at("2026-12-02 08:00")
+
+    def fate(at: str) -> str:
+        return str(stage.json("why", run.id, "--at", at)["fate"])
+
+    assert fate("2026-12-02T02:00:00Z") == "not_due"
+    assert fate("2026-12-02T02:00:03Z") == "waiting"
+    assert fate("2026-12-02T02:00:10Z") == "running"
+    assert fate("2026-12-02T02:00:31Z") == "succeeded"
+    story = stage.json("why", run.id, "--at", "2026-12-02T02:00:10Z")["story"]
+    assert [entry["kind"] for entry in story] == ["opened", "claimed"], "nothing of what came later"
+
+
+def test_who_holds_a_run_is_named_with_its_lease_and_whether_it_lives(stage: Stage) -> None:
+    stage.add("backup", "daily 03:00")
+    hand = stage.serve("web2", 977)
+    stage.at("2026-12-02 02:00")
+    (run,) = hand.turn()
+    stage.later(seconds=30)
+    held = stage.json("why", "backup")["held_by"]
+    assert (held["holder"], held["host"], held["pid"], held["alive"]) == (hand.id, "web2", 977, True)
+    assert (held["fence"], held["seat"], held["lease_ends_at"]) == (1, 1, "2026-12-02T02:01:40Z")
+    stage.die(hand)
+    screen = stage.call("why", run.id)
+    assert stage.json("why", run.id)["held_by"]["alive"] is False
+    assert "which is dead" in screen
+
+
+def test_a_run_of_another_boot_has_no_lease_left(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage.add("backup", "daily 03:00")
+    hand = stage.serve()
+    stage.at("2026-12-02 02:00")
+    (run,) = hand.turn()
+    monkeypatch.setattr("duly.clock.boot_id", lambda: "boot-2")
+    assert stage.json("why", run.id)["held_by"]["lease_ends_at"] is None
+
+
+def test_a_removed_task_is_still_explained_by_its_id(stage: Stage) -> None:
+    task = stage.add("sync", "0 * * * *")
+    hand = stage.serve()
+    stage.at("2026-12-01 09:00")
+    stage.turn_and_end(hand)
+    stage.at("2026-12-01 09:30")
+    tasks.remove(stage.store, "sync", by="ben")
+    stage.at("2026-12-01 12:00")
+    assert stage.json("why", task.id, "--at", "2026-12-01T09:00:00Z")["fate"] == "succeeded"
+    gone = stage.json("why", task.id, "--at", "2026-12-01T10:00:00Z")
+    assert (gone["due"], gone["reason"]) == (False, "after_removal")
+    assert "ben removed it" in gone["answer"]
+    now = stage.json("why", task.id)
+    assert [trouble["what"] for trouble in now["troubles"]] == ["removed"]
+    assert (now["next_due_at"], now["upcoming"]) == (None, None)
+    assert call(stage, "why", "sync")[0] == 4, "its name is free for another"
+
+
+def test_a_definition_that_does_not_read_is_told_as_such_and_old_runs_are_told_all_the_same(stage: Stage) -> None:
+    stage.add("sync", "0 * * * *")
+    hand = stage.serve()
+    stage.at("2026-12-01 09:00")
+    stage.turn_and_end(hand)
+    with stage.store.write() as session:
+        for table in ("tasks", "definitions"):
+            session.line.raw.execute(f"UPDATE {table} SET definition = replace(definition, '0 * * * *', '0 * * * 99')")
+    broken = stage.json("why", "sync")
+    assert [trouble["what"] for trouble in broken["troubles"]] == ["broken"]
+    assert "does not start now" in broken["answer"]
+    assert stage.json("why", "sync", "--at", "2026-12-01T09:00:00Z")["fate"] == "succeeded"
+    other = stage.json("why", "sync", "--at", "2026-12-01T09:10:00Z")
+    assert (other["due"], other["fate"], other["reason"]) == (None, "unknown", "unreadable")
+
+
+def test_a_task_by_hand_tells_of_its_newest_run_and_one_that_never_ran_says_so(stage: Stage) -> None:
+    from duly.operations.runs import run_now
+
+    stage.add("deploy", "manual")
+    hand = stage.serve()
+    assert stage.json("why", "deploy")["fate"] == "never_due"
+    assert stage.json("why", "deploy", "--at", "now")["reason"] == "before_task"
+    stage.later(minutes=1)
+    assert stage.json("why", "deploy", "--at", "now")["reason"] == "by_hand"
+    run_now(stage.store, "deploy", by="anna")
+    (run,) = hand.turn()
+    stage.later(seconds=5)
+    stage.settle(run, "failed", reason="exit_status", exit_code=2)
+    found = stage.json("why", "deploy")
+    assert (found["fate"], found["reason"], found["run"]["id"]) == ("failed", "exit_status", run.id)
+    assert "exit status 2" in found["answer"]
+
+
+def test_runs_by_hand_beside_an_instant_are_named(stage: Stage) -> None:
+    from duly.operations.runs import run_now
+
+    stage.add("backup", "daily 03:00")
+    hand = stage.serve()
+    stage.at("2026-12-02 01:50")
+    by_hand = run_now(stage.store, "backup", by="anna")
+    hand.turn()
+    stage.at("2026-12-02 02:00")
+    hand.turn()
+    stage.at("2026-12-02 02:10")
+    stage.settle(by_hand)
+    found = stage.json("why", "backup", "--at", "2026-12-02T02:00:00Z")
+    assert (found["fate"], found["reason"], found["figures"]["run"]) == ("skipped", "already_running", by_hand.id)
+    assert found["figures"]["had_for_s"] == 600
+    assert [one["run"] for one in found["beside"]] == [by_hand.id]
+    between = stage.json("why", "backup", "--at", "2026-12-02T01:55:00Z")
+    assert (between["due"], [one["opened_by"] for one in between["beside"]]) == (False, ["manual"])
+
+
+def test_a_cancelled_run_says_by_whom(stage: Stage) -> None:
+    stage.add("backup", "daily 03:00")
+    hand = stage.serve()
+    stage.at("2026-12-02 02:00")
+    (run,) = hand.turn()
+    with stage.store.write() as session:
+        held = session.runs.by_id(run.id)
+        assert held is not None
+        move(session, [lifecycle.ask_cancel(held, by="ben", now=session.now)])
+    running = stage.call("why", run.id)
+    assert "cancel   asked now by ben" in running
+    stage.settle(run, "cancelled", reason="cancelled_by_hand")
+    assert "was cancelled: ben cancelled it at" in stage.json("why", run.id)["answer"]
+
+
+def test_skipping_beforehand_is_seen_ahead(stage: Stage) -> None:
+    from duly.core.skips import Range
+
+    task = stage.add("backup", "daily 03:00")
+    stage.serve()
+    at = instant("2026-12-02 02:00")
+    with stage.store.write() as session:
+        session.skips.insert("skp_1", task.id, Range(first=at, last=at, by="ben", note="maintenance"), session.now)
+    found = stage.json("why", "backup", "--at", "2026-12-02T02:00:00Z")
+    assert (found["fate"], found["reason"]) == ("would_not_open", "skipped_by_hand")
+    assert "ben skipped it beforehand: maintenance" in found["answer"]
+    assert stage.json("why", "backup", "--at", "2026-12-03T02:00:00Z")["fate"] == "would_start"
+
+
+def test_a_task_that_is_done_or_used_up_has_no_more_instants(stage: Stage) -> None:
+    stage.add("once", "once 2026-12-01 10:00")
+    hand = stage.serve()
+    stage.at("2026-12-01 09:00")
+    stage.turn_and_end(hand)
+    stage.later(minutes=1)
+    found = stage.json("why", "once")
+    assert (found["fate"], found["next_due_at"], [one["what"] for one in found["troubles"]]) == (
+        "succeeded",
+        None,
+        ["done"],
+    )
+
+
+def test_beyond_its_times_a_task_is_due_no_more_looking_back_and_ahead(stage: Stage) -> None:
+    stage.add("trial", "0 * * * *", times=2)
+    stage.serve()
+    ahead = [stage.json("why", "trial", "--at", f"2026-12-01T{hour:02d}:00:00Z") for hour in (9, 10, 11)]
+    assert [one["fate"] for one in ahead] == ["would_start", "would_start", "would_not_open"]
+    assert (ahead[2]["reason"], ahead[2]["rule"]) == ("used_up", {"name": "times", "value": 2, "own": True})
+    stage.at("2026-12-01 11:30")
+    late = [stage.json("why", "trial", "--at", f"2026-12-01T{hour:02d}:00:00Z") for hour in (9, 10, 11)]
+    assert [one["fate"] for one in late] == ["overdue", "overdue", "not_due"]
+
+
+def test_who_is_stopping_starts_nothing(stage: Stage) -> None:
+    stage.add("backup", "daily 03:00")
+    hand = stage.serve()
+    with stage.store.write() as session:
+        session.holders.set_state(hand.id, "draining")
+    assert "is stopping, and starts nothing" in stage.json("why", "backup", "--at", "2026-12-02T02:00:00Z")["answer"]
+
+
+def test_without_a_look_at_locks_holders_live_by_their_beats(stage: Stage) -> None:
+    from duly.operations.why import why
+
+    stage.add("backup", "daily 03:00")
+    stage.serve()
+    with stage.store.read() as session:
+        assert why(session, "backup", instant("2026-12-02 02:00")).fate.word == "would_start"
+    stage.later(seconds=101)
+    with stage.store.read() as session:
+        assert why(session, "backup", instant("2026-12-02 02:00")).fate.word == "would_wait"
+
+
+def test_what_did_not_run_as_planned_is_counted_once_and_the_rest_is_not_named(stage: Stage) -> None:
+    stage.add("sync", "0 * * * *")
+    hand = stage.serve()
+    for hour in range(9, 15):
+        stage.at(f"2026-12-01 {hour:02d}:00")
+        stage.turn_and_end(hand)
+    assert stage.json("why", "sync", "--since", "1d")["items"] == []
+    assert "all 6 instants since" in stage.call("why", "sync", "--since", "1d")
+    stage.at("2026-12-02 02:30")
+    hand.turn()
+    found = stage.json("why", "sync", "--since", "1d")
+    assert [(item["fate"], item["reason"], item["count"]) for item in found["items"]] == [("missed", "coalesced", 11)]
+    assert (found["due"], found["not_as_planned"]) == (18, 11)
+    assert timedelta(0) < stage.now - instant("2026-12-02 02:00")
