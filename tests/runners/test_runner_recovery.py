@@ -1,10 +1,7 @@
 """Holders, nurseries and keepers that are killed or frozen, and who then ends what (area D; take-over at one place)."""
 
-import ast
-import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -12,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from runner_holders import LONG, SECOND, a_holder, attached, by_another, stopped
 from runner_scene import (
     HOLDER,
     assign,
-    children_of,
     keeper_of,
     kill,
     lives,
@@ -28,51 +25,9 @@ from runner_scene import (
 
 from duly import clock
 from duly.ports import Assignment, Detached, Outcome
-from duly.runners import ask, folders, keeper, keeping, logs, nursery, processes
+from duly.runners import folders, keeping, logs, processes
 from duly.runners.command import Command
 from duly.runners.nurseries import Nursery
-
-LONG = "echo $$ > pids; sleep 600"
-SECOND = "hld_second"
-HOLDER_SCRIPT = """
-import json, sys
-from datetime import timedelta
-from pathlib import Path
-from duly.ports import Assignment
-from duly.runners.command import Command
-from duly.runners.nurseries import Nursery
-told = json.loads(sys.argv[1])
-Command(Nursery(), grace=timedelta(seconds=1)).perform(Assignment(**told | {
-    "due_at": None, "folder": Path(told["folder"]), "timeout": timedelta(seconds=60)}), None)
-"""
-
-
-def a_holder(assignment: Assignment) -> subprocess.Popen[bytes]:
-    """Start a process that holds and performs the assignment."""
-    names = ("run", "attempt", "fence", "holder", "task", "task_name", "project", "occurrence", "opened_by", "input")
-    told = {name: getattr(assignment, name) for name in names}
-    told |= {"action": dict(assignment.action), "folder": str(assignment.folder)}
-    return subprocess.Popen([sys.executable, "-c", HOLDER_SCRIPT, json.dumps(told)], stdin=subprocess.DEVNULL)
-
-
-def attached(nursery: Nursery, assignment: Assignment) -> Outcome:
-    """Look after what another holder has started, to its end."""
-    outcome = Command(nursery).perform(assignment, {})
-    assert isinstance(outcome, Outcome)
-    return outcome
-
-
-def stopped(assignment: Assignment) -> keeping.KeeperStopped | None:
-    """Give the keeper if it is seen to be frozen."""
-    seen = keeping.look(assignment.folder)
-    return seen if isinstance(seen, keeping.KeeperStopped) else None
-
-
-def by_another(assignment: Assignment) -> Assignment:
-    """Give the same attempt in the hands of the second holder."""
-    return assign(
-        assignment.folder.parent.parent, assignment.action, run=assignment.run, fence=assignment.fence, holder=SECOND
-    )
 
 
 def test_a_command_whose_holder_was_killed_is_adopted_with_its_output_and_exit_status_intact(
@@ -116,6 +71,23 @@ def test_a_second_holder_can_cancel_what_it_adopted(nursery: Nursery, tmp_path: 
     with performing(nursery, by_another(assignment), attach=True) as (command, future):
         command.stop("term")
         outcome = future.result(20)
+    assert isinstance(outcome, Outcome)
+    assert (outcome.word, lives(pid)) == ("cancelled", False)
+
+
+def test_what_was_asked_to_end_before_its_adopter_looked_ends(nursery: Nursery, tmp_path: Path) -> None:
+    assignment = assign(tmp_path, LONG)
+    with a_holder(assignment) as holder:
+        [pid] = until(lambda: numbers(tmp_path / "pids"))
+        holder.kill()
+    command = Command(nursery)
+    command.stop("term")
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(command.perform, by_another(assignment), {})
+        try:
+            outcome = future.result(20)
+        finally:
+            command.stop("kill")
     assert isinstance(outcome, Outcome)
     assert (outcome.word, lives(pid)) == ("cancelled", False)
 
@@ -201,28 +173,6 @@ def test_ending_strays_spares_another_fence_of_the_run_and_strangers(nursery: Nu
             finally:
                 later.kill()
                 stranger.kill()
-
-
-def test_a_new_nursery_takes_the_place_of_a_dead_one(nursery: Nursery, tmp_path: Path) -> None:
-    assert perform(nursery, assign(tmp_path, "true")).word == "succeeded"
-    first = nursery.pid
-    assert first is not None
-    kill(first)
-    assert perform(nursery, assign(tmp_path, "true", fence=8)).word == "succeeded"
-    assert nursery.pid not in (None, first)
-    assert processes.read(first) is None, "the dead one was reaped"
-
-
-def test_work_goes_on_when_its_nursery_dies(nursery: Nursery, tmp_path: Path) -> None:
-    assignment = assign(tmp_path, "echo $$ > pids; while ! test -e go; do sleep 0.02; done; exit 6")
-    with performing(nursery, assignment) as (_, future):
-        until(lambda: numbers(tmp_path / "pids"))
-        assert nursery.pid is not None
-        kill(nursery.pid)
-        (tmp_path / "go").touch()
-        outcome = future.result(20)
-    assert isinstance(outcome, Outcome)
-    assert outcome.exit_code == 6
 
 
 def test_a_frozen_keeper_is_seen_goes_on_after_cont_and_obeys(nursery: Nursery, tmp_path: Path) -> None:
@@ -316,42 +266,6 @@ def test_what_never_began_is_given_back_by_who_takes_it_over(nursery: Nursery, t
     assert (outcome.word, outcome.reason, outcome.side_effect) == ("abandoned", "returned", False)
 
 
-def test_a_keeper_refuses_to_start_when_its_holder_has_hung_up(tmp_path: Path) -> None:
-    assignment = assign(tmp_path, "touch ran")
-    assignment.folder.mkdir(parents=True)
-    control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    channel, far = socket.socketpair()
-    lock = os.open(assignment.folder / "lock", os.O_RDWR | os.O_CREAT)
-    asked = ask.Ask(
-        run="run_x",
-        fence=1,
-        holder=HOLDER,
-        argv=["touch", "ran"],
-        cwd=str(tmp_path),
-        env=dict(os.environ),
-        timeout_s=60,
-        idle_s=None,
-        leave=False,
-        grace_s=1,
-        stdin=False,
-        stdout=False,
-        starter=(1, 1),
-    )
-    channel.sendall(ask.sent(asked))
-    socket.send_fds(control, [os.fsencode(assignment.folder)], [far.fileno(), lock])
-    for end in (channel, far, control):
-        end.close()
-    os.close(lock)
-    # Everything that was asked for lies ready, and nobody holds the other ends any more.
-    argv = [sys.executable, "-I", "-S", nursery.__file__]
-    code = f"import os; os.dup2({theirs.fileno()}, {nursery.CONTROL}); os.execv({argv[0]!r}, {argv!r})"
-    with subprocess.Popen([sys.executable, "-I", "-S", "-c", code], pass_fds=[theirs.fileno()]) as process:
-        theirs.close()
-        assert process.wait(20) == 0
-    assert not (tmp_path / "ran").exists()
-    assert not (assignment.folder / "begun").exists()
-
-
 def test_a_recycled_number_is_neither_taken_for_the_keeper_nor_signalled(tmp_path: Path) -> None:
     assignment = assign(tmp_path, "true")
     assignment.folder.mkdir(parents=True)
@@ -393,50 +307,6 @@ def test_what_began_in_another_boot_is_gone_unless_its_exit_is_whole(nursery: Nu
     assert (outcome.word, outcome.confirmed) == ("abandoned", True)
 
 
-def test_the_lock_is_held_by_the_work_and_by_nobody_of_the_holder(nursery: Nursery, tmp_path: Path) -> None:
-    assignment = assign(tmp_path, LONG)
-    with performing(nursery, assignment) as (command, future):
-        [pid] = until(lambda: numbers(tmp_path / "pids"))
-        assert keeping.lock_held(assignment.folder)
-        wanted = (assignment.folder / "lock").stat()
-        who = {pid, keeper_of(assignment), os.getpid(), nursery.pid or 0}
-        links = {one: [link for link in Path(f"/proc/{one}/fd").iterdir() if link.exists()] for one in who}
-        holds = {one for one, all_of in links.items() if any(os.path.samestat(each.stat(), wanted) for each in all_of)}
-        assert holds == {pid, keeper_of(assignment)}
-        found = processes.read(pid)
-        assert found is not None
-        assert (found.group, found.session) == (pid, keeper_of(assignment))
-        command.stop("kill")
-        future.result(20)
-    assert not keeping.lock_held(assignment.folder)
-
-
-def test_the_nursery_and_its_keepers_load_nothing_of_the_house_but_each_other() -> None:
-    kin = {"ask", "endings", "keeper", "nursery", "output", "processes", "starting"}
-    here = Path(keeper.__file__).parent
-    for name in kin:
-        for node in ast.walk(ast.parse((here / f"{name}.py").read_text())):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("duly"):
-                assert node.module == "duly.runners.ask" or {one.name for one in node.names} <= kin
-                assert (node.module or "").startswith("duly.runners")
-            elif isinstance(node, ast.Import):
-                assert {one.name.split(".")[0] for one in node.names} <= sys.stdlib_module_names
-
-
-def test_the_nursery_is_deaf_to_the_terminal_and_ends_with_its_holder(nursery: Nursery, tmp_path: Path) -> None:
-    assert perform(nursery, assign(tmp_path, "true")).word == "succeeded"
-    first = nursery.pid
-    assert first is not None
-    found = processes.read(first)
-    assert found is not None
-    assert found.session == first
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-        kill(first, number)
-    assert perform(nursery, assign(tmp_path, "true", fence=8)).word == "succeeded"
-    assert nursery.pid == first
-    assert children_of(first) == [] or until(lambda: children_of(first) == [])
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may make a pid namespace without more ado")
 def test_a_keeper_in_another_pid_namespace_is_adopted_by_files(nursery: Nursery, tmp_path: Path) -> None:
     assignment = assign(tmp_path, LONG)
@@ -468,29 +338,6 @@ print(command.perform(assignment, {{}}).word)
     assert outcome.word == "cancelled"
 
 
-def test_a_keeper_keeps_one_attempt_after_the_other_and_carries_nothing_over(nursery: Nursery, tmp_path: Path) -> None:
-    first = assign(tmp_path, "cd /; sleep 0.1 & exec sh -c 'trap \"\" HUP; echo one; kill -TERM $$'")
-    second = assign(tmp_path, "pwd; echo ${OWN-none}; ls -l /proc/self/fd | grep -c '^l'", fence=8)
-    assert perform(nursery, first).reason == "signal"
-    assert perform(nursery, second).word == "succeeded"
-    assert mark_of(first)["keeper"] == mark_of(second)["keeper"]
-    assert logs.tail(second.folder).decode().split() == [str(tmp_path), "none", "5"]
-
-
-def test_a_keeper_that_others_may_watch_takes_no_other_attempt(nursery: Nursery, tmp_path: Path) -> None:
-    assignment = assign(tmp_path, "echo $$ > pids; while ! test -e go; do sleep 0.02; done")
-    with performing(nursery, assignment) as (_, future):
-        until(lambda: numbers(tmp_path / "pids"))
-        number = keeper_of(assignment)
-        assert keeping.send_adopt(assignment.folder, holder=SECOND, fence=assignment.fence)
-        (tmp_path / "go").touch()
-        future.result(20)
-    other = assign(tmp_path, "true", fence=8)
-    perform(nursery, other)
-    assert keeper_of(other) != number
-    until(lambda: not lives(number))
-
-
 def test_who_adopts_while_the_work_is_ending_sees_the_same_end(nursery: Nursery, tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         for number in range(60):
@@ -501,21 +348,3 @@ def test_who_adopts_while_the_work_is_ending_sees_the_same_end(nursery: Nursery,
             adopted = pool.submit(attached, nursery, by_another(assignment))
             assert adopted.result(20) == first.result(20)
             assert other.result(20).word == "succeeded"
-
-
-def test_a_killed_keeper_without_an_attempt_is_nobodys_loss(nursery: Nursery, tmp_path: Path) -> None:
-    first = assign(tmp_path, "true")
-    perform(nursery, first)
-    kill(keeper_of(first))
-    assert perform(nursery, assign(tmp_path, "true", fence=8)).word == "succeeded"
-    assert isinstance(keeping.look(first.folder), keeping.Ended)
-
-
-def test_keepers_without_an_attempt_end_with_their_nursery(nursery: Nursery, tmp_path: Path) -> None:
-    attempts = [assign(tmp_path, f"touch here{n}; until test -e here{1 - n}; do :; done", fence=n) for n in range(2)]
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda one: perform(nursery, one), attempts))
-    keepers = [keeper_of(one) for one in attempts]
-    assert nursery.pid is not None
-    kill(nursery.pid)
-    until(lambda: not any(lives(one) for one in keepers))

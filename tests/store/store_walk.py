@@ -22,7 +22,7 @@ from duly.core.task import Task
 from duly.core.triggers import Cron, Once
 from duly.errors import Invalid, Refused, StoreUnknown
 from duly.holder.dispatcher import Won
-from duly.holder.settling import Interrupted, Returned, Verdict
+from duly.holder.settling import Interrupted, NotNow, Returned, Verdict
 from duly.operations import runs as run_operations
 from duly.operations import tasks as task_operations
 from duly.ports import Detached, Outcome
@@ -101,6 +101,7 @@ class Walk:
             Detached(),
             FAILED,
             FAILED,
+            NotNow(reason="gate_closed", told="the gate said not now", details={"exit_code": 1}),
             Outcome(word="timed_out", reason="timeout", error="ran longer than its timeout"),
         ]
         return self.draw.choice(kinds)

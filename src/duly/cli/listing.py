@@ -261,6 +261,8 @@ def why(run: dict[str, object]) -> str:
     if isinstance(waits, dict):
         if waits["what"] == "delay":
             return f"not before {waits['until']}"
+        if waits["what"] == "gate":
+            return "its gate is being asked"
         if waits["what"] == "backoff":
             failed = failure(reason=run["reason"], error=run["error"], exit_code=run["exit_code"])
             return f"tried again at {waits['until']}; {failed}".splitlines()[0]

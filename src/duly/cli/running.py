@@ -47,7 +47,7 @@ class Further(Parted):
         ),
         click.Option(["--key"], metavar="KEY", help="The same key again answers with the first run."),
         click.Option(["--queue"], is_flag=True, help="If the task is running, wait for its end."),
-        click.Option(["--anyway"], is_flag=True, help="Run it though it is paused."),
+        click.Option(["--anyway"], is_flag=True, help="Run it though it is paused, and without asking its gate."),
         click.Option(["--wait"], is_flag=True, help="Wait for the end."),
     ],
 )

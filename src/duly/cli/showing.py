@@ -189,6 +189,8 @@ def _waits(store: "Store", waits: Mapping[str, object], now: datetime) -> str:
         return f"its task's seat, which {ending(str(waits['key']))} has, for {since}"
     if waits["what"] == "delay":
         return f"its time, {waits['until']}"
+    if waits["what"] == "gate":
+        return f"its gate, for {since}"
     if waits["what"] == "backoff":
         return f"its next try {away(datetime.fromisoformat(str(waits['until'])), now)}, {waits['until']}"
     if not anybody_serves(store.address.run_folder):

@@ -55,7 +55,7 @@ def _after(run: Folded, entry: Entry) -> Folded:
         case "taken_over":
             run = _current(run, entry, holder=str(entry.details.get("from")))
             return replace(run, holder=entry.holder)
-        case "handed_over":
+        case "handed_over" | "began":
             return _current(run, entry, holder=entry.holder)
         case "returned":
             run = replace(_current(run, entry, holder=entry.holder), state="waiting")

@@ -6,6 +6,7 @@ from duly.core.run import Run
 from duly.core.task import Definition, timeout_of
 from duly.holder.holdings import Holding
 from duly.ports import Assignment, Runner
+from duly.runners.gates import Asking
 
 
 def folder_of(run_folder: Path, run: str, fence: int) -> Path:
@@ -13,7 +14,15 @@ def folder_of(run_folder: Path, run: str, fence: int) -> Path:
     return run_folder / "attempts" / f"{run}.{fence}"
 
 
-def hold(run: Run, definition: Definition, *, runner: Runner, run_folder: Path, trust_end_us: int) -> Holding:
+def hold(
+    run: Run,
+    definition: Definition,
+    *,
+    runner: Runner,
+    run_folder: Path,
+    trust_end_us: int,
+    gate: Asking | None = None,
+) -> Holding:
     """Make the holding of a run that was claimed or taken over."""
     assert run.holder is not None
     assignment = Assignment(
@@ -42,6 +51,7 @@ def hold(run: Run, definition: Definition, *, runner: Runner, run_folder: Path, 
         runner=runner,
         kept=is_kept(runner),
         trust_end_us=trust_end_us,
+        gate=gate,
     )
 
 

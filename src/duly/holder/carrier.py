@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from duly.clock import Clock
 from duly.holder.holdings import Holding
-from duly.holder.settling import Delivery, Returned, Verdict
+from duly.holder.settling import Begun, Delivery, NotNow, Returned, Verdict
 from duly.ports import Outcome
+from duly.runners import gates
 
 Deliver = Callable[[Delivery], None]
 
@@ -22,13 +23,40 @@ class Carrier:
 
     def step(self, holding: Holding, checkpoint: dict[str, object] | None = None) -> None:
         """Carry one attempt to its end and deliver that; too little trust left to begin gives the claim back."""
-        verdict: Verdict
-        if checkpoint is None and holding.trust_end_us - self._clock.lease_us() < self._beat_us:
-            verdict = Returned(why="too little of the lease was left to begin")
-        else:
+        verdict = self._before(holding) if checkpoint is None else None
+        if verdict is None:
             verdict = self._perform(holding, checkpoint)
         holding.done = True
         self._deliver(Delivery(holding=holding, verdict=verdict))
+
+    def _before(self, holding: Holding) -> Verdict | None:
+        """Ask whether the work may begin: why it does not, or None."""
+        if (lacking := self._lacking_trust(holding)) is not None:
+            return lacking
+        if holding.gate is None:
+            return None
+        try:
+            answer = holding.gate.ask(holding.assignment)
+        except Exception as error:  # noqa: BLE001 - nor must a gate's
+            answer = gates.Closed(reason="gate_failed", told=f"asking the gate failed: {type(error).__name__}: {error}")
+        match answer:
+            case gates.Stopped():
+                return Returned(why="its gate was being asked when it was stopped")
+            case gates.Closed():
+                details: dict[str, object] = {"exit_code": answer.exit_code, "said": answer.said}
+                return NotNow(reason=answer.reason, told=answer.told, details=details)
+            case gates.Open():
+                # A gate may take its time, and the heart may have failed meanwhile.
+                if (lacking := self._lacking_trust(holding)) is not None:
+                    return lacking
+                begun = Begun(details={"gate": "open" if answer.asked else "failed", "said": answer.said})
+                self._deliver(Delivery(holding=holding, verdict=begun))
+                return None
+
+    def _lacking_trust(self, holding: Holding) -> Verdict | None:
+        if holding.trust_end_us - self._clock.lease_us() >= self._beat_us:
+            return None
+        return Returned(why="too little of the lease was left to begin")
 
     def _perform(self, holding: Holding, checkpoint: dict[str, object] | None) -> Verdict:
         try:

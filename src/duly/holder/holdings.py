@@ -6,13 +6,22 @@ from collections.abc import Iterable
 from duly.core.run import Run
 from duly.core.task import Rules
 from duly.ports import Assignment, How, Runner
+from duly.runners.gates import Asking
 
 
 class Holding:
     """One held run from its claim or take-over to the commit of its end."""
 
     def __init__(
-        self, run: Run, *, assignment: Assignment, rules: Rules, runner: Runner, kept: bool, trust_end_us: int
+        self,
+        run: Run,
+        *,
+        assignment: Assignment,
+        rules: Rules,
+        runner: Runner,
+        kept: bool,
+        trust_end_us: int,
+        gate: Asking | None = None,
     ) -> None:
         self.run = run
         self.assignment = assignment
@@ -21,6 +30,8 @@ class Holding:
         self.kept = kept
         """Its work is a process under a keeper, which others at this place can find."""
         self.trust_end_us = trust_end_us
+        self.gate = gate
+        """What is asked before the work begins; nothing where that has begun."""
         self.stop_why: str | None = None
         """Why this holder asked for the end: a reason of the closed set, or nothing."""
         self.done = False
@@ -30,6 +41,8 @@ class Holding:
         """Ask for the end of the work, and remember the first reason why."""
         if self.stop_why is None:
             self.stop_why = why
+        if self.gate is not None:
+            self.gate.stop(how)
         self.runner.stop(how)
 
 

@@ -1,8 +1,9 @@
 """Looking at work whose lease was taken over, in the order that makes it safe.
 
-(1) forbid the start: done means that it never began; (2) an exit file says how it ended; (3) a living keeper is
-adopted, or told to end when its holder was silent; (4) a stopped keeper is continued, else killed; (5) what a killed
-keeper left is ended by its nursery; (6) with both gone, strays are looked for once, and the end stays unconfirmed.
+(1) forbid the start: done means that it never began, and a gate that was being asked is ended; (2) an exit file says
+how it ended; (3) a living keeper is adopted, or told to end when its holder was silent; (4) a stopped keeper is
+continued, else killed; (5) what a killed keeper left is ended by its nursery; (6) with both gone, strays are looked for
+once, and the end stays unconfirmed.
 """
 
 import contextlib
@@ -18,7 +19,7 @@ from duly.holder.holdings import Holding
 from duly.holder.settling import Delivery, Interrupted, Returned, Verdict
 from duly.holder.sweeper import TakenOver
 from duly.ports import Outcome
-from duly.runners import keeping, strays
+from duly.runners import gates, keeping, strays
 from duly.store import Store
 
 SWEPT_WITHIN_S = 1.0
@@ -98,15 +99,21 @@ class Recovery:
             told = "its holder fell silent, and worked in another run folder: nothing of it is seen from here"
             return Outcome(word="abandoned", reason="end_not_confirmed", error=told, confirmed=False)
         if not taken.holding.kept:
+            if gates.is_asked(taken.holding.assignment.folder):
+                return self._unmarked(taken.holding)
             return self._died(taken.last_seen_at, "its holder died, and its work with it")
         return None
 
     def _unmarked(self, holding: Holding) -> Verdict:
         """There was no mark: it never began, unless somebody deleted the folder under work that lives."""
+        asked = holding.rules.gate is not None and gates.end(holding.assignment)
+        what = "its gate was being asked" if asked else "it had not begun"
         if not strays.living(holding.run.id, holding.run.fence):
-            return Returned(why="it had not begun when its holder was gone")
+            return Returned(why=f"{what} when its holder was gone")
         left = strays.end(holding.run.id, holding.run.fence)
-        told = "its folder was gone while its work lived, which was ended"
+        if asked and not left:
+            return Returned(why=f"{what} when its holder was gone, and was ended")
+        told = "its gate lives on" if asked else "its folder was gone while its work lived, which was ended"
         if left:
             told += f"; not ended: {', '.join(left)}"
         return Outcome(word="abandoned", reason="end_not_confirmed", error=told, confirmed=False)

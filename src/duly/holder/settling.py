@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Literal
 
 from duly import chance, ids, zones
-from duly.core import lifecycle, retrying
+from duly.core import gating, lifecycle, retrying
 from duly.core.lateness import offer_of
 from duly.core.lifecycle import Interruption
 from duly.core.names import key_of
@@ -36,12 +37,28 @@ class Interrupted:
     told: str | None = None
 
 
-Verdict = Outcome | Detached | Returned | Interrupted
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotNow:
+    """The gate did not open, so that nothing began; `told` in words, with the figures."""
+
+    reason: Literal["gate_closed", "gate_failed"]
+    told: str
+    details: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """The gate let the work begin; the holding goes on."""
+
+    details: dict[str, object]
+
+
+Verdict = Outcome | Detached | Returned | Interrupted | NotNow | Begun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """What became of the work of one holding."""
+    """What became of the work of one holding, or that it has begun."""
 
     holding: Holding
     verdict: Verdict
@@ -66,7 +83,7 @@ class Settler:
     def step(self, session: Session, deliveries: Sequence[Delivery]) -> list[Settled]:
         """Settle each run that is still ours as it stands now; for those that are not, the ledger is told so."""
         done: list[Settled] = []
-        pending = [(delivery, delivery.holding.run) for delivery in deliveries]
+        pending = [(delivery, delivery.holding.run) for delivery in self._tell_begun(session, deliveries)]
         for _ in range(AGAIN + len(deliveries)):
             if not pending:
                 break
@@ -101,6 +118,18 @@ class Settler:
         session.ledger.add(entries)
         endings.count(session, written)
         hold_failing(session, written)
+        return left
+
+    def _tell_begun(self, session: Session, deliveries: Sequence[Delivery]) -> list[Delivery]:
+        """Tell of the work that has begun where it is still ours; gives the other deliveries."""
+        left = []
+        for delivery in deliveries:
+            if not isinstance(delivery.verdict, Begun):
+                left.append(delivery)
+                continue
+            run = session.runs.by_id(delivery.holding.run.id)
+            if run is not None and self._is_ours(run, delivery.holding.run):
+                session.ledger.add([gating.began(run, now=session.now, details=delivery.verdict.details)])
         return left
 
     def _offered(self, session: Session, delivery: Delivery, step: Step) -> Sequence[Entry]:
@@ -151,6 +180,12 @@ class Settler:
                 return lifecycle.give_back(run, now=session.now, why=verdict.why)
             case Interrupted():
                 return self._interrupted(session, holding, run, verdict)
+            case NotNow():
+                return gating.not_now(
+                    run, now=session.now, reason=verdict.reason, told=verdict.told, details=verdict.details
+                )
+            case Begun():
+                raise AssertionError("it is told, and is no step")
             case Outcome():
                 return self._ended(session, holding, run, verdict)
 

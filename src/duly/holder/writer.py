@@ -139,11 +139,13 @@ class Writer:
         """Make the holding of a claim that was won; `sent_us` is the lease clock before its first byte."""
         factory = self._registry.factory(str(won.definition.action["kind"]))
         assert factory is not None, "only kinds known here are claimed"
+        gate = won.definition.rules.gate
         return hold(
             won.run,
             won.definition,
             runner=factory(),
             run_folder=self._run_folder,
+            gate=None if gate is None or won.run.anyway else self._registry.asking(gate),
             trust_end_us=sent_us + self._figures.trust_us,
         )
 

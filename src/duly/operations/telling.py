@@ -5,12 +5,15 @@ from duly.core.ledger import attempts
 from duly.core.limits import short_of, weights_of
 from duly.core.retrying import backs_off
 from duly.core.run import Run
+from duly.core.task import Definition
 from duly.operations import shapes
 from duly.store.store import Session
 
 
 def waiting_for(session: Session, run: Run) -> dict[str, object] | None:
-    """Say what a waiting run waits for: its time, its next try, a seat, a label, room in a limit or rate, a slot."""
+    """Say what a run waits for: its time, its next try, a seat, a label, room in a limit or rate, a slot; its gate."""
+    if run.state == "held":
+        return _at_gate(session, run)
     if run.state != "waiting":
         return None
     if backs_off(run, session.now):
@@ -21,6 +24,17 @@ def waiting_for(session: Session, run: Run) -> dict[str, object] | None:
     since = max(run.opened_at, run.not_before)
     found = _kept_by(session, run)
     return shapes.waiting_for(what=found.what, key=found.key, since=since, until=found.until)
+
+
+def _at_gate(session: Session, run: Run) -> dict[str, object] | None:
+    """A claimed run whose gate is being asked; the ledger tells when its work began, by itself or adopted."""
+    read = session.versions.read(run.task, run.definition_version)
+    if run.anyway or not isinstance(read, Definition) or read.rules.gate is None:
+        return None
+    for written in session.ledger.of_run(run.id):
+        if written.entry.attempt == run.attempt and written.entry.kind in {"began", "adopted"}:
+            return None
+    return shapes.waiting_for(what="gate", key=None, since=run.started_at, until=None)
 
 
 def _kept_by(session: Session, run: Run) -> Waits:

@@ -53,7 +53,7 @@ class Command:
     def perform(self, assignment: Assignment, checkpoint: Mapping[str, object] | None) -> Outcome | Detached:
         """Start the command and stay until it has ended; with a checkpoint, look after what was started before."""
         with self._lock:
-            self._bell = os.eventfd(0)
+            self._bell = os.eventfd(int(self._wish is not None))  # what was wished before is heard at the first look
         try:
             if checkpoint is not None:
                 return self._attach(assignment)

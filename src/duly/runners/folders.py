@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from duly.runners.logs import CUT, LOG
 
 MARK_WITHIN_S = 0.2
 LOOK_EVERY_S = 0.01
+GATE = "gate"
+"""The folder inside an attempt's in which its gate is asked."""
 
 
 def make_folder(folder: Path) -> None:
@@ -38,7 +41,10 @@ def remove_traces(folder: Path) -> None:
         ended = processes.read_whole(descriptor, "exit")
         if ended is not None and ended.get("log_cut"):
             processes.write_whole(descriptor, CUT, {"at": ended.get("cut_at"), "bytes": ended["log_cut"]})
-        kept = {CUT, "begun"} if mark is not None and mark.get("forbidden") else {CUT}
+        forbidden = mark is not None and bool(mark.get("forbidden"))
+        kept = {CUT, "begun"} if forbidden else {CUT}
+        if not forbidden:
+            shutil.rmtree(folder / GATE, ignore_errors=True)
         for name in [path.name for path in folder.iterdir()]:
             if name not in kept and not (name == LOG or name.startswith(f"{LOG}.")):
                 with contextlib.suppress(OSError):

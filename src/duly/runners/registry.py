@@ -4,8 +4,10 @@ import threading
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 
+from duly.core.task import Gate
 from duly.ports import RunnerFactory
 from duly.runners.command import Command
+from duly.runners.gates import Asking
 from duly.runners.nurseries import Nursery
 
 GROUP = "duly.runners"
@@ -28,6 +30,10 @@ class Registry:
             if kind not in self._known:
                 self._known[kind] = _installed(kind)
             return self._known[kind]
+
+    def asking(self, gate: Gate) -> Asking:
+        """Give what asks this gate for one attempt."""
+        return Asking(self.nursery, gate)
 
     def kinds(self) -> list[str]:
         """Name the kinds that can be performed here, without loading what is installed beside us."""
