@@ -144,34 +144,13 @@ def edited(stage: Stage, name: str, **changes: Any) -> None:
 
     from duly.clock import to_us
     from duly.operations.lookup import find_task
+    from duly.store.definitions_written import rewrite
     from duly.store.plans import arm, bring_up_to_now
 
     with stage.store.write() as session:
         task = bring_up_to_now(session, find_task(session, name))
-        definition = replace(task.definition, **changes)
-        after = replace(
-            arm(replace(task, definition=definition), session.now),
-            definition_version=task.definition_version + 1,
-            updated_at=session.now,
-        )
-        session.versions.insert(after, era_from_us=to_us(session.now))
-        raw = session.line.raw
-        from duly.core.definition_json import definition_to_json
-        from duly.store.rows import dump, us
-
-        raw.execute(
-            "UPDATE tasks SET definition = ?, definition_version = ?, planned_until_us = ?, next_due_us = ?,"
-            " next_start_us = ?, updated_us = ? WHERE id = ?",
-            (
-                dump(definition_to_json(definition)),
-                after.definition_version,
-                to_us(after.planned_until),
-                us(after.next_due_at),
-                us(after.next_start_at),
-                to_us(session.now),
-                task.id,
-            ),
-        )
+        after = arm(replace(task, definition=replace(task.definition, **changes)), session.now)
+        rewrite(session, task, after, era_from_us=to_us(session.now))
 
 
 def test_an_instant_is_judged_by_the_definition_of_its_time(stage: Stage) -> None:
@@ -399,7 +378,10 @@ def test_beyond_its_times_a_task_is_due_no_more_looking_back_and_ahead(stage: St
     stage.serve()
     ahead = [stage.json("why", "trial", "--at", f"2026-12-01T{hour:02d}:00:00Z") for hour in (9, 10, 11)]
     assert [one["fate"] for one in ahead] == ["would_start", "would_start", "would_not_open"]
-    assert (ahead[2]["reason"], ahead[2]["rule"]) == ("used_up", {"name": "times", "value": 2, "own": True})
+    assert (ahead[2]["reason"], ahead[2]["rule"]) == (
+        "used_up",
+        {"name": "times", "value": 2, "own": True, "whose": "own"},
+    )
     stage.at("2026-12-01 11:30")
     late = [stage.json("why", "trial", "--at", f"2026-12-01T{hour:02d}:00:00Z") for hour in (9, 10, 11)]
     assert [one["fate"] for one in late] == ["overdue", "overdue", "not_due"]

@@ -183,6 +183,21 @@ class Stage:
             step = lifecycle.settle(held, outcome, now=session.now, reason=reason, error=error, exit_code=exit_code)
             assert move(session, [step])
 
+    def fail(self, hand: Hand, run: Run, *, exit_code: int = 1, error: str = "no route to host") -> None:
+        """Let an attempt fail; its run is tried again where its task has retries left."""
+        from duly.core.retrying import retried
+
+        with self.store.write() as session:
+            held = session.runs.by_id(run.id)
+            assert held is not None
+            task = session.tasks.by_id(held.task)
+            assert task is not None
+            ended = lifecycle.settle(
+                held, "failed", now=session.now, reason="exit_status", error=error, exit_code=exit_code
+            )
+            step = retried(ended, task.definition.rules, ended_at=session.now, draw=0.0)
+            assert move(session, [step])
+
     def turn_and_end(self, hand: Hand, *, after_s: float = 12, **end: Any) -> Run:
         """Let a holder take what is due, and let the work end after some seconds."""
         (run,) = hand.turn()

@@ -279,7 +279,92 @@ def what_did_not_run_as_planned(stage: Stage) -> Ask:
     return "why", "sync", "--since", "2d"
 
 
+@scene
+def offered_to_a_person(stage: Stage) -> Ask:
+    stage.add("invoices", "0 */4 * * *", on_missed="offer", offer_for=hours(72))
+    hand = stage.serve()
+    stage.at("2026-12-02 06:40")
+    hand.turn()
+    stage.at("2026-12-02 07:00")
+    return "why", "invoices", "--at", "2026-12-01 20:00"
+
+
+@scene
+def beyond_what_catching_up_opens(stage: Stage) -> Ask:
+    stage.add("sync", "0 * * * *", on_missed="run_all", at_most=2, max_age=hours(12))
+    hand = stage.serve()
+    stage.at("2026-12-01 15:30")
+    hand.turn()
+    stage.later(minutes=4)
+    return "why", "sync", "--at", "2026-12-01 14:00"
+
+
+@scene
+def skipped_by_a_person(stage: Stage) -> Ask:
+    from duly.core.skips import Range
+
+    task = stage.add("sync", "0 * * * *")
+    hand = stage.serve()
+    first, last = instant("2026-12-01 10:00"), instant("2026-12-01 12:30")
+    with stage.store.write() as session:
+        range_ = Range(first=first, last=last, by="ben", note="the source is in maintenance")
+        session.skips.insert("skp_1", task.id, range_, session.now)
+    for hour in range(9, 14):
+        stage.at(f"2026-12-01 {hour:02d}:00")
+        for run in hand.turn():
+            stage.settle(run)
+    return "why", "sync", "--at", "2026-12-01 12:00"
+
+
+@scene
+def waits_to_be_tried_again(stage: Stage) -> Ask:
+    stage.add("fetch", "daily 03:00", retries=3, retry_after=minutes(5))
+    hand = stage.serve()
+    stage.at("2026-12-02 02:00")
+    for minute in (0, 6):
+        stage.at(f"2026-12-02 02:{minute:02d}")
+        (run,) = hand.turn()
+        stage.later(seconds=8)
+        stage.fail(hand, run, exit_code=6)
+    stage.later(minutes=2)
+    hand.beat()
+    return "why", "fetch"
+
+
+@scene
+def failed_after_all_its_tries(stage: Stage) -> Ask:
+    stage.add("fetch", "daily 03:00", retries=2, retry_after=minutes(5))
+    hand = stage.serve()
+    for minute in (0, 6, 20):
+        stage.at(f"2026-12-02 02:{minute:02d}")
+        (run,) = hand.turn()
+        stage.later(seconds=8)
+        stage.fail(hand, run, exit_code=6)
+    stage.at("2026-12-02 07:00")
+    return "why", "fetch", "--at", "2026-12-02 03:00"
+
+
+@scene
+def when_a_spread_instant_starts(stage: Stage) -> Ask:
+    from duly.core.spans import write_instant
+    from duly.core.spreading import share_of
+
+    task = stage.add("report", "daily 09:00", spread=hours(1))
+    stage.serve()
+    stage.at("2026-12-02 12:00")
+    due = instant("2026-12-03 08:00")
+    start = due + share_of(task.id, due, spread=hours(1), following=None)
+    return "why", "report", "--at", write_instant(start.replace(microsecond=0) + timedelta(seconds=1))
+
+
 # What will be.
+
+
+@scene
+def would_start_by_its_spread(stage: Stage) -> Ask:
+    stage.add("report", "daily 09:00", spread=hours(1))
+    stage.serve()
+    return "why", "report", "--at", "2026-12-02 09:00"
 
 
 @scene

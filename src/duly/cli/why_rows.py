@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from duly.cli import out
-from duly.cli.moments import away, full_text, took
+from duly.cli.moments import away, full_text
 from duly.cli.table import Cell, pairs, plain, wrapped
+from duly.cli.why_parts import Rows, beside, hold_text, noticed, run, said, story, wall_of
 from duly.cli.words import colour, mark
 from duly.core.figures import Wall, distance, local_text
 from duly.operations import why_answer
@@ -15,24 +16,17 @@ from duly.operations.lookup import ending, told
 
 if TYPE_CHECKING:
     from duly.core.explaining import Answer
-    from duly.core.run import Run
-    from duly.operations.why_then import Hold
-    from duly.operations.why_values import Holding, Neighbour, Why
+    from duly.operations.why_values import Neighbour, Why
 
-Rows = list[tuple[str, str | Cell]]
 OWN_SHOWN = 6
 """Rules of the author's own that one screen names."""
-OPENED: Mapping[str, str] = {
-    "schedule": "",
-    "catch_up": " to catch up",
-    "event": " for an event",
-    "manual": " by hand",
-    "offer": " as an accepted offer",
-    "backfill": " to fill the past",
+WHOSE: Mapping[str, str] = {
+    "own": "",
+    "project": " (the project's default)",
+    "store": " (the store's default)",
+    "built_in": " (default)",
 }
-STORY_SHOWN = 12
 TRIGGERS_SHOWN = 4
-ATTEMPTS_SHOWN = 5
 MARKED_AS: Mapping[str, str] = {
     "missed": "failed",
     "offered": "waiting",
@@ -67,7 +61,7 @@ def _head(found: "Why") -> list[str]:
     """The answer in one sentence: its mark and the task's name stand out, its words alone tell it."""
     fate = found.fate.word
     name = plain(told(found.task)) if found.task is not None else ""
-    line = plain(why_answer.first_line(found, _wall(found)))
+    line = plain(why_answer.first_line(found, wall_of(found)))
     styles = fate_colour(fate)
     if found.asked_at is None and found.kind == "task" and found.troubles:
         fate, styles = "overdue", ("yellow",)
@@ -94,22 +88,17 @@ def _rows(found: "Why") -> Rows:
     rows = Rows()
     if found.asked_at is None and found.kind == "task":
         more = found.troubles[1:]
-        rows += [("also", _said(why_answer.trouble(one, _wall(found)), "yellow")) for one in more]
+        rows += [("also", said(why_answer.trouble(one, wall_of(found)), "yellow")) for one in more]
     rows += _asked(found)
     rows += _triggers(found)
     rows += _reason(found)
-    rows += _run(found)
+    rows += run(found)
     rows += _record(found)
     rows += _then(found)
     rows += _version(found)
     rows += _around(found)
     rows += _see(found)
     return rows
-
-
-def _wall(found: "Why") -> Wall:
-    """Instants are told on the task's wall, and on the day of the one asked about by their time alone."""
-    return Wall(zone=found.zone, beside=found.at)
 
 
 def _asked(found: "Why") -> Rows:
@@ -143,10 +132,10 @@ def _triggers(found: "Why") -> Rows:
     if in_force is None or found.zone is None or judged is None:
         return []
     answers = judged.answers
-    rows: Rows = [("when", _said(f"{say(tuple(one.trigger for one in answers))} ({found.zone.key})"))]
+    rows: Rows = [("when", said(f"{say(tuple(one.trigger for one in answers))} ({found.zone.key})"))]
     if not judged.due and len(answers) > 1:
-        rows += [("", _said(_no(one, found.zone))) for one in answers[:TRIGGERS_SHOWN]]
-    rows += [("", _said(bent)) for bent in dict.fromkeys(_bent(one) for one in answers) if bent]
+        rows += [("", said(_no(one, found.zone))) for one in answers[:TRIGGERS_SHOWN]]
+    rows += [("", said(bent)) for bent in dict.fromkeys(_bent(one) for one in answers) if bent]
     return rows
 
 
@@ -177,12 +166,12 @@ def _reason(found: "Why") -> Rows:
         return []
     rule = ""
     if found.rule is not None:
-        rule = f"; {found.rule.name} is {_value(found.rule.value)}{'' if found.rule.own else ' (default)'}"
-    rows: Rows = [("reason", _said(f"{reason}{rule}"))]
+        rule = f"; {found.rule.name} is {_value(found.rule.value)}{WHOSE[found.rule.whose]}"
+    rows: Rows = [("reason", said(f"{reason}{rule}"))]
     if reason == "nobody" and found.fate.word == "would_wait":
         grace = timedelta(seconds=float(str(found.fate.figures["grace_s"])))
         after = f"{distance(grace)} after it is due it counts as missed"
-        rows.append(("then", _said(f"{after}, and on_missed decides: {found.fate.figures['on_missed']}")))
+        rows.append(("then", said(f"{after}, and on_missed decides: {found.fate.figures['on_missed']}")))
     return rows
 
 
@@ -194,69 +183,20 @@ def _value(value: object) -> str:
     return "not set" if value is None else str(value)
 
 
-def _run(found: "Why") -> Rows:
-    """The run: who noticed and opened it, who holds it, its attempts."""
-    run = found.fate.run
-    if run is None:
-        return []
-    rows: Rows = []
-    late = run.opened_at - run.due_at
-    opened = "on time" if late < timedelta(seconds=1) else f"{distance(late)} late"
-    whom = f"by {run.opened_by_whom}" if run.opened_by_whom else _noticed(found)
-    how = OPENED.get(run.opened_by, f"{run.opened_by}")
-    rows.append(("run", _said(f"{ending(run.id)}, opened {opened}{how} {whom}".rstrip())))
-    if found.kind == "task" or len(found.story) > STORY_SHOWN:
-        rows += _attempts(found)
-    if found.held_by is not None and run.state == "held":
-        rows.append(("held by", _said(_holding(found.held_by, run, found.now))))
-    if run.cancel_asked_at is not None and run.state != "ended":
-        rows.append(("cancel", _said(f"asked {away(run.cancel_asked_at, found.now)} by {run.cancel_asked_by}")))
-    return rows
-
-
-def _noticed(found: "Why") -> str:
-    """By which holder an instant was found, with its host where it is still known."""
-    if found.fate.noticed_by is None:
-        return ""
-    row = found.noticed_by
-    return f"by {ending(found.fate.noticed_by)}" + ("" if row is None else f" on {row.host} (pid {row.pid})")
-
-
-def _holding(held: "Holding", run: "Run", now: datetime) -> str:
-    host = "" if held.row is None else f" on {held.row.host} (pid {held.row.pid})"
-    alive = "" if held.alive else ", which is dead"
-    lease = "lease over"
-    if held.lease_ends_at is not None and held.lease_ends_at > now:
-        lease = f"lease ends {away(held.lease_ends_at, now)} unless it beats"
-    return f"{ending(held.holder)}{host}{alive}; fence {run.fence}, seat {run.seat}, {lease}"
-
-
-def _attempts(found: "Why") -> Rows:
-    if not found.attempts:
-        return []
-    lines = []
-    for one in found.attempts[-ATTEMPTS_SHOWN:]:
-        spent = "" if one.ended_at is None else f", {took(one.ended_at - one.started_at)}"
-        word = (one.outcome or one.reason or "running").replace("_", " ")
-        began = local_text(one.started_at, _wall(found))
-        lines.append(f"{one.attempt}  {began}{spent}  {word}, held by {ending(one.holder or '')}, fence {one.fence}")
-    return [("attempts" if len(lines) > 1 else "attempt", _said("\n".join(lines)))]
-
-
 def _record(found: "Why") -> Rows:
     """A missed record or a counted stretch: how many, from when to when, who found them, what was decided."""
     rows: Rows = []
     stretch, missed = found.fate.stretch, found.fate.missed
     if stretch is not None and stretch.count > 1:
-        span = f"{local_text(stretch.first, _wall(found))} to {local_text(stretch.last, _wall(found))}"
-        rows.append(("one of", _said(f"{stretch.count:,} with this fate, from {span}")))
+        span = f"{local_text(stretch.first, wall_of(found))} to {local_text(stretch.last, wall_of(found))}"
+        rows.append(("one of", said(f"{stretch.count:,} with this fate, from {span}")))
     if found.fate.run is None and found.fate.noticed_at is not None:
         name = "noticed" if missed is not None else "counted"
-        rows.append((name, _said(f"{local_text(found.fate.noticed_at, _wall(found))} {_noticed(found)}".rstrip())))
+        rows.append((name, said(f"{local_text(found.fate.noticed_at, wall_of(found))} {noticed(found)}".rstrip())))
     if missed is not None and missed.state != "closed":
         decided = "" if missed.decided_at is None else f" {away(missed.decided_at, found.now)} by {missed.decided_by}"
         note = f": {missed.note}" if missed.note else ""
-        rows.append(("offer", _said(f"{ending(missed.id)}, {missed.state}{decided}{note}")))
+        rows.append(("offer", said(f"{ending(missed.id)}, {missed.state}{decided}{note}")))
     return rows
 
 
@@ -264,35 +204,14 @@ def _then(found: "Why") -> Rows:
     """What else was or is the case: pauses, other runs, what would be in the way, who serves."""
     # The pause that the first line tells of is not told twice.
     told_already = "paused" in {found.fate.reason, *(one.what for one in found.troubles[:1])}
-    rows: Rows = [("paused", _said(_hold(hold, found), "yellow")) for hold in found.holds[told_already:]]
+    rows: Rows = [("paused", said(hold_text(hold, found), "yellow")) for hold in found.holds[told_already:]]
     if found.at is not None and found.at > found.now:
-        rows += [("also", _said(why_answer.trouble(one, _wall(found)), "yellow")) for one in found.troubles[1:]]
-    rows += [("beside", _said(_beside(run, found))) for run in found.beside]
+        rows += [("also", said(why_answer.trouble(one, wall_of(found)), "yellow")) for one in found.troubles[1:]]
+    rows += [("beside", said(beside(run, found))) for run in found.beside]
     if found.serving is not None:
         named = ", ".join(f"{ending(row.id)} on {row.host} (pid {row.pid})" for row in found.serving)
-        rows.append(("served by", _said(named or "nobody", *(() if named else ("yellow",)))))
+        rows.append(("served by", said(named or "nobody", *(() if named else ("yellow",)))))
     return rows
-
-
-def _beside(run: "Run", found: "Why") -> str:
-    """Another run of the task, live at that time."""
-    by = "by hand" if run.opened_by == "manual" else run.opened_by.replace("_", " ")
-    name = f"run {ending(run.id)} ({by})"
-    if run.started_at is None:
-        return f"{name} waits since {local_text(run.opened_at, _wall(found))}"
-    began = local_text(run.started_at, _wall(found))
-    if run.ended_at is None:
-        return f"{name} runs since {began}"
-    return f"{name} ran from {began} to {local_text(run.ended_at, _wall(found))}"
-
-
-def _hold(hold: "Hold", found: "Why") -> str:
-    what = {"store": "the whole store", "project": f"the project {hold.target}"}.get(hold.scope, "it")
-    ends = [at for at in (hold.until, hold.ended_at) if at is not None]
-    until = f" until {local_text(min(ends), _wall(found))}" if ends else ", without an end"
-    note = f": {hold.note}" if hold.note else ""
-    over = ", over by then" if found.at is not None and ends and found.now < min(ends) <= found.at else ""
-    return f"{what}, by {hold.by} since {local_text(hold.since, _wall(found))}{until}{over}{note}"
 
 
 def _version(found: "Why") -> Rows:
@@ -307,16 +226,17 @@ def _version(found: "Why") -> Rows:
     until = f" until {full_text(in_force.until, found.zone)}" if in_force.until is not None else ""
     text = f"version {in_force.version}, in force since {full_text(in_force.since, found.zone)}{until}"
     if isinstance(in_force.definition, Broken):
-        return [("defined", _said(text))]
+        return [("defined", said(text))]
     definition = in_force.definition
     own = [
         f"{field.name} {_value(rule_to_json(getattr(definition.rules, field.name)))}"
+        + WHOSE[definition.inherited.get(field.name, "own")]
         for field in RULES
-        if field.name in definition.own_rules
+        if field.name in definition.own_rules or field.name in definition.inherited
     ]
     more = f" and {len(own) - OWN_SHOWN} more" if len(own) > OWN_SHOWN else ""
     rules = f"{', '.join(own[:OWN_SHOWN])}{more}; the others are defaults" if own else "all are defaults"
-    return [("defined", _said(text)), ("rules", _said(rules))]
+    return [("defined", said(text)), ("rules", said(rules))]
 
 
 def _around(found: "Why") -> Rows:
@@ -330,10 +250,10 @@ def _around(found: "Why") -> Rows:
             rows.append((name, _neighbour(found.after, found)))
         else:
             told_already = bool(found.troubles) and upcoming.fate.reason == found.troubles[0].what
-            said = None if told_already else why_answer.because(upcoming, _wall(upcoming))
+            reason = None if told_already else why_answer.because(upcoming, wall_of(upcoming))
             word = upcoming.fate.word.replace("_", " ")
             text = f"{_instant(found.after.due_at, found.zone)}, {away(found.after.due_at, found.now)}: {word}"
-            rows.append((name, _said(f"{text}: {said}" if said else text)))
+            rows.append((name, said(f"{text}: {reason}" if reason else text)))
     return rows
 
 
@@ -343,42 +263,18 @@ def _neighbour(one: "Neighbour", found: "Why") -> Cell:
     reason = f", {one.reason}" if one.reason else ""
     apart = distance(one.due_at - found.at)
     side = "earlier" if one.due_at < found.at else "later"
-    return _said(f"{full_text(one.due_at, found.zone)}, {apart} {side}{fate}{reason}")
+    return said(f"{full_text(one.due_at, found.zone)}, {apart} {side}{fate}{reason}")
 
 
 def _see(found: "Why") -> Rows:
     """What to type next."""
-    run, missed = found.fate.run, found.fate.missed
+    own, missed = found.fate.run, found.fate.missed
     if found.kind == "run":
-        return _story(found)
+        return story(found)
     if missed is not None and missed.state == "open":
-        return [("see", f"duly accept {ending(missed.id)}, or duly decline {ending(missed.id)}")]
-    if run is not None:
-        more = f", duly log {ending(run.id)}" if run.attempt else ""
-        return [("see", f"duly why {ending(run.id)}{more}")]
+        newest = " (runs the newest of them)" if missed.count > 1 else ""
+        return [("see", said(f"duly accept {ending(missed.id)}{newest}, or duly decline {ending(missed.id)}"))]
+    if own is not None:
+        more = f", duly log {ending(own.id)}" if own.attempt else ""
+        return [("see", f"duly why {ending(own.id)}{more}")]
     return []
-
-
-def _story(found: "Why") -> Rows:
-    """A run's entries in sentences, the newest where they are many."""
-    from duly.core.story import tell
-
-    shown = found.story[-STORY_SHOWN:]
-    if not shown:
-        return []
-    left = len(found.story) - len(shown)
-    lines = [f"… {left} earlier entries (duly ledger)"] if left else []
-    lines += [f"{_time(one.entry.at, found)}  {tell(one.entry, _wall(found))}" for one in shown]
-    return [("story", _said("\n".join(lines)))]
-
-
-def _time(at: datetime, found: "Why") -> str:
-    """The time of an entry on the task's wall, with its day where it is not the day of the instant."""
-    there = at.astimezone(found.zone) if found.zone is not None else at
-    due = found.at.astimezone(found.zone) if found.at is not None and found.zone is not None else found.at
-    time = f"{there:%H:%M:%S}.{there.microsecond // 1000:03d}"
-    return time if due is not None and there.date() == due.date() else f"{there:%m-%d} {time}"
-
-
-def _said(text: str, *styles: str) -> Cell:
-    return Cell(text="\n".join(plain(line) for line in text.split("\n")), styles=styles, wraps=True)

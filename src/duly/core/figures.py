@@ -1,6 +1,6 @@
 """How the figures behind a reason are told: a figure's name says what it is, and so how it is written.
 
-`…_s` is a span in seconds, `…_at`, `since` and `until` are instants, ids are told by their endings.
+`…_s` is a span in seconds, `…_at`, `since`, `until` and their like are instants, ids are told by their endings.
 """
 
 import re
@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 ENDING_SHOWN = 8
-INSTANTS = ("_at", "since", "until", "first", "last")
+INSTANTS = ("_at", "since", "until", "first", "last", "not_before")
 ID = re.compile(r"(?:tsk|run|mis|que|evt|hld|tok|pau)_[0-9a-z]{26}")
 SHORT_S = 10
 """Spans below are told with a tenth of a second."""

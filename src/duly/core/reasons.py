@@ -35,6 +35,7 @@ NOT_DUE: Mapping[str, str] = {
     "before_start": "it lies before the task's start",
     "after_until": "it lies after the task's until",
     "by_hand": "the task has no times: it runs by hand",
+    "start_of": "it is when an instant before it starts, by its spread",
     "before_task": "the task was not there yet",
     "after_removal": "the task was removed",
     "used_up": "all runs that `times` allows had been opened",

@@ -14,7 +14,7 @@ from duly.operations import shapes
 from duly.operations.why_answer import because, first_line, line_text, reason_of, trouble
 from duly.operations.why_since import Line, Since
 from duly.operations.why_then import Hold, InForce
-from duly.operations.why_values import Holding, Neighbour, Stretch, Trouble, Why
+from duly.operations.why_values import Holding, Neighbour, Ruled, Stretch, Trouble, Why
 
 
 def why(found: Why) -> dict[str, object]:
@@ -34,7 +34,7 @@ def why(found: Why) -> dict[str, object]:
         "fate": fate.word,
         "reason": reason_of(fate, found.waiting_for),
         "because": because(found),
-        "rule": None if found.rule is None else _rule(found.rule.name, found.rule.value, own=found.rule.own),
+        "rule": None if found.rule is None else _rule(found.rule),
         "figures": dict(fate.figures),
         "definition_version": None if found.in_force is None else found.in_force.version,
         "definition": None if found.in_force is None else _definition(found.in_force),
@@ -74,8 +74,8 @@ def _subject(found: Why) -> dict[str, object]:
     }
 
 
-def _rule(name: str, value: object, *, own: bool) -> dict[str, object]:
-    return {"name": name, "value": value, "own": own}
+def _rule(rule: Ruled) -> dict[str, object]:
+    return {"name": rule.name, "value": rule.value, "own": rule.whose == "own", "whose": rule.whose}
 
 
 def _definition(in_force: InForce) -> dict[str, object]:
@@ -87,6 +87,7 @@ def _definition(in_force: InForce) -> dict[str, object]:
         "schedule_since": shapes.instant(in_force.era_since),
         "broken": None,
         "own_rules": {},
+        "inherited_rules": {},
     }
     if isinstance(definition, Broken):
         return shown | {"broken": shapes.broken(definition)}
@@ -95,7 +96,8 @@ def _definition(in_force: InForce) -> dict[str, object]:
         for field in RULES
         if field.name in definition.own_rules
     }
-    return shown | {"own_rules": own}
+    inherited = {name: of for name, of in definition.inherited.items() if name != "cwd"}
+    return shown | {"own_rules": own, "inherited_rules": inherited}
 
 
 def _triggers(judgement: Judgement) -> list[dict[str, object]]:

@@ -26,6 +26,14 @@ from duly.store.moments import Moments
 from duly.store.rows import HolderRow, Written
 from duly.store.store import Session
 
+SECOND = timedelta(seconds=1)
+RULE_OF_NOT_DUE: Mapping[str, str] = {
+    "gap": "gap",
+    "fold": "fold",
+    "before_start": "start",
+    "after_until": "until",
+    "start_of": "spread",
+}
 BESIDE_LOOKED_AT = 50
 """Runs opened before an instant, newest first, that are asked whether they were live then."""
 
@@ -122,15 +130,20 @@ def _fate(asking: Asking, in_force: InForce | None, at: datetime) -> tuple[Judge
     if judgement is None:
         return None, Fate(word="unknown", use="not_told", reason="unreadable", figures=_unreadable(in_force))
     if not judgement.due:
-        rule = {"gap": "gap", "fold": "fold", "before_start": "start", "after_until": "until"}
-        reason = judgement.reason or "no_match"
-        fate = Fate(
-            word="not_due", use="not_due", reason=reason, rule=rule.get(reason), figures=judgement.figures, judged_at=at
-        )
-        return judgement, fate
+        return judgement, _not_due(asking, in_force, judgement, at)
     if at > now:
         return judgement, fate_ahead(asking, troubles(asking, at))
     return judgement, _unplanned(asking, at)
+
+
+def _not_due(asking: Asking, in_force: InForce, judgement: Judgement, at: datetime) -> Fate:
+    reason, figures = judgement.reason or "no_match", judgement.figures
+    start = None if judgement.before is None else _start(asking, in_force, judgement.before)
+    if start is not None and judgement.before is not None and timedelta(0) <= at - start < SECOND:
+        moved = (start - judgement.before).total_seconds()
+        reason, figures = "start_of", {"due_at": write_instant(judgement.before), "moved_s": moved}
+    rule = RULE_OF_NOT_DUE.get(reason)
+    return Fate(word="not_due", use="not_due", reason=reason, rule=rule, figures=figures, judged_at=at)
 
 
 def _unplanned(asking: Asking, at: datetime) -> Fate:
@@ -280,8 +293,10 @@ def _with_run(asking: Asking, found: Why, run: Run) -> Why:
 
 
 def _waits(asking: Asking, run: Run) -> Mapping[str, object] | None:
-    """Give what a run waits for; of a limit with how much of it is taken, and by whom."""
+    """Give what a run waits for; of a limit with who takes it, of a next try with what came of the last."""
     waits = waiting_for(asking.session, run)
+    if waits is not None and waits["what"] == "backoff":
+        return {**waits, "attempt": run.attempt, "tried": run.tried, "tried_reason": run.tried_reason}
     if waits is None or waits["what"] not in {"limit", "rate"}:
         return waits
     key = str(waits["key"])
@@ -338,7 +353,8 @@ def _ruled(asking: Asking, fate: Fate) -> Ruled | None:
     value = rule_to_json(getattr(definition.rules, fate.rule))
     if fate.rule == "timeout" and value is None:
         value = rule_to_json(timeout_of(definition))
-    return Ruled(name=fate.rule, value=value, own=fate.rule in definition.own_rules)
+    inherited = definition.inherited.get(fate.rule, "built_in")
+    return Ruled(name=fate.rule, value=value, whose="own" if fate.rule in definition.own_rules else inherited)
 
 
 def _definition(asking: Asking, fate: Fate) -> Definition | None:

@@ -37,7 +37,17 @@ def because(found: Why, wall: Wall = UTC_WALL) -> str | None:
     if fate.word == "waiting" and found.waiting_for is not None:
         figures = waiting_figures(found.waiting_for)
         return sentences.sentence("waiting", str(found.waiting_for["what"]), figures, wall)
-    return None if fate.reason is None else sentences.sentence(fate.use, fate.reason, fate.figures, wall)
+    return None if fate.reason is None else _because(fate, wall)
+
+
+def _because(fate: Fate, wall: Wall) -> str:
+    assert fate.reason is not None
+    said = sentences.sentence(fate.use, fate.reason, fate.figures, wall)
+    refused = fate.figures.get("refused")
+    if fate.use == "ended" and isinstance(refused, str) and refused != fate.reason:
+        return f"{said}; it was not tried again: {sentences.sentence('no_start', refused, fate.figures, wall)}"
+    tries = fate.run.attempt if fate.run is not None and fate.use == "ended" else 1
+    return f"{said} (attempt {tries})" if tries > 1 else said
 
 
 def line_text(line: Line, wall: Wall = UTC_WALL) -> str | None:

@@ -13,7 +13,7 @@ from duly.core.schedule import TICK, count_due, last_due, next_due
 from duly.core.task import Broken, Definition, Task
 from duly.errors import DulyError
 from duly.store.moments import Moments
-from duly.store.rows import Written, parsed
+from duly.store.rows import Written
 from duly.store.store import Session
 from duly.store.versions import Held
 
@@ -68,7 +68,9 @@ class Versions:
 
     def __init__(self, session: Session, task: Task) -> None:
         self.task = task
+        self._session = session
         self._held: Sequence[Held] = session.versions.all(task.id)
+        self._read: dict[int, Definition | Broken] = {}
 
     def at(self, moment: datetime) -> InForce | None:
         """Give the version in force at a moment; the instant at which one began still belongs to the one before."""
@@ -97,10 +99,13 @@ class Versions:
         """Give the last instant strictly before a moment at which the task was due, by the version of its time."""
         ceiling = moment - TICK
         for index in reversed(range(len(self._held))):
+            ends = self._ends(index)
+            until = ceiling if ends is None else min(ceiling, ends)
+            if until <= from_us(self._held[index].era_from_us):
+                continue
             one = self._made(index)
-            until = ceiling if one.until is None else min(ceiling, one.until)
             zone = one.zone()
-            if until <= one.era_since or zone is None or isinstance(one.definition, Broken):
+            if zone is None or isinstance(one.definition, Broken):
                 continue
             found = last_due(one.definition, zone, until)
             if found is not None and found > one.era_since:
@@ -109,11 +114,13 @@ class Versions:
 
     def after(self, moment: datetime) -> datetime | None:
         """Give the first instant strictly after a moment at which the task is due, by the version of its time."""
-        for index in range(len(self._held)):
+        for index, held in enumerate(self._held):
+            ends, since = self._ends(index), max(moment, from_us(held.era_from_us))
+            if ends is not None and ends <= since:
+                continue
             one = self._made(index)
-            since = max(moment, one.era_since)
             zone = one.zone()
-            if (one.until is not None and one.until <= since) or zone is None or isinstance(one.definition, Broken):
+            if zone is None or isinstance(one.definition, Broken):
                 continue
             found = next_due(one.definition, zone, since) if one.definition.triggers else None
             if found is not None and (one.until is None or found <= one.until):
@@ -136,21 +143,28 @@ class Versions:
                 total += count_due(one.definition, zone, since, ends)
         return total
 
+    def _ends(self, index: int) -> datetime | None:
+        return from_us(self._held[index + 1].from_us) if index + 1 < len(self._held) else None
+
     def _made(self, index: int) -> InForce:
         held = self._held[index]
-        until = from_us(self._held[index + 1].from_us) if index + 1 < len(self._held) else None
-        newest = until is None and held.version == self.task.definition_version
-        # What is broken now is told as the task tells it: a trigger that fails is no fault of its text.
-        definition: Definition | Broken = parsed(held.definition)
-        if newest:
-            definition = self.task.broken or self.task.definition
         return InForce(
             version=held.version,
-            definition=definition,
+            definition=self._definition(held.version),
             since=from_us(held.from_us),
-            until=until,
+            until=self._ends(index),
             era_since=from_us(held.era_from_us),
         )
+
+    def _definition(self, version: int) -> Definition | Broken:
+        """Read a version; what is broken now is told as the task tells it, for not every fault is one of its text."""
+        if version not in self._read:
+            found = self._session.versions.read(self.task.id, version)
+            if version == self.task.definition_version:
+                found = self.task.broken or self.task.definition
+            assert found is not None, "it was read in this transaction"
+            self._read[version] = found
+        return self._read[version]
 
 
 def holds_at(session: Session, task: Task, moment: datetime) -> list[Hold]:

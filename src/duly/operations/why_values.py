@@ -91,11 +91,11 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruled:
-    """A rule with its value as JSON has it, and whether the author wrote it."""
+    """A rule with its value as JSON has it, and whose it is: `own`, or of the `project`, the `store`, `built_in`."""
 
     name: str
     value: object
-    own: bool
+    whose: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
