@@ -31,7 +31,7 @@ from duly.core.fields import ACTION, FIELDS, LABEL_KEY_MOST, LABEL_VALUE_MOST, T
 from duly.core.reading import read_field, refuse_unknown, shown
 from duly.core.rule_fields import RULES, WEIGHT_MOST, WORD_MOST
 from duly.core.task import Definition
-from duly.core.triggers import Trigger
+from duly.core.triggers import Every, Trigger, Triggers
 from duly.errors import Invalid
 
 create: Any = create_model  # its overloads know only fields that are written out
@@ -46,8 +46,14 @@ class Understood:
     warnings: tuple[str, ...]
 
 
-def read_definition(given: object, *, now: datetime, default_zone: str | None) -> Understood:
-    """Read what an author wrote at the moment `now`; Invalid names the first fault, its details hold all of them."""
+def read_definition(
+    given: object, *, now: datetime, default_zone: str | None, kept: Triggers = (), verbatim: bool = False
+) -> Understood:
+    """Read what an author wrote at the moment `now`; Invalid names the first fault, its details hold all of them.
+
+    `kept`: the triggers of the definition that is written anew. One that is the same is taken even if it is over, and
+    an `every` without `from` keeps its anchor; `verbatim` takes all of them as they are, and no text is read.
+    """
     if not isinstance(given, Mapping):
         raise Invalid(f"{shown(given)} is not an object", field="definition")
     _check(given)
@@ -55,7 +61,7 @@ def read_definition(given: object, *, now: datetime, default_zone: str | None) -
     given = _with_instants(given, zone, now)
     # Triggers are read with the zone and the moment, which the stored form no longer needs.
     read = definition_from_json({**given, "zone": zone, "triggers": []})
-    triggers, warnings = _triggers(given.get("triggers", ()), zone, now)
+    triggers, warnings = (kept, ()) if verbatim else _triggers(given.get("triggers", ()), zone, now, kept)
     noted = [zone_warning] if zone_warning is not None else []
     return Understood(definition=replace(read, triggers=triggers), warnings=(*noted, *warnings))
 
@@ -250,27 +256,36 @@ def _zone(given: object, default: str | None) -> tuple[str, str | None]:
     return zones.canonical(default), zones.warning(default)
 
 
-def _triggers(given: object, zone: str, now: datetime) -> tuple[tuple[Trigger, ...], tuple[str, ...]]:
+def _triggers(given: object, zone: str, now: datetime, kept: Triggers) -> tuple[Triggers, tuple[str, ...]]:
     assert isinstance(given, Sequence)
     place = zones.zone(zone)
     texts = [item if isinstance(item, str) else _text_of(item, at) for at, item in enumerate(given)]
-    if not texts:
+    if not texts or (len(texts) == 1 and texts[0].strip().lower() == "manual"):
         # `"triggers": []` is a manual task.
         return (), ()
-    notes: list[str] = []
-    for at, text in enumerate(texts):
-        if len(texts) > 1 or text.strip().lower() != "manual":
-            notes += _trigger(text, at, place, now).warnings
-    return when.read_all(texts, now=now, zone=place), tuple(dict.fromkeys(notes))
+    readings = [_trigger(text, at, place, now, kept) for at, text in enumerate(texts)]
+    notes = [note for reading in readings for note in reading.warnings]
+    return tuple(dict.fromkeys(reading.trigger for reading in readings)), tuple(dict.fromkeys(notes))
 
 
-def _trigger(text: str, at: int, zone: ZoneInfo, now: datetime) -> when.Reading:
+def _trigger(text: str, at: int, zone: ZoneInfo, now: datetime, kept: Triggers) -> when.Reading:
     try:
-        return when.read(text, now=now, zone=zone)
+        reading = when.read(text, now=now, zone=zone, past=True)
+        same = _same(text, reading.trigger, kept)
+        return when.read(text, now=now, zone=zone) if same is None else replace(reading, trigger=same)
     except Invalid as bad:
         raise Invalid(
             bad.message, field=f"triggers[{at}]", text=bad.text, at=bad.at, hint=bad.hint, details=bad.details
         ) from bad
+
+
+def _same(text: str, trigger: Trigger, kept: Triggers) -> Trigger | None:
+    """Find the trigger that a text writes again: the very same, or the interval whose anchor it leaves open."""
+    if trigger in kept:
+        return trigger
+    if isinstance(trigger, Every) and "from" not in text.lower().split():
+        return next((one for one in kept if isinstance(one, Every) and one.span == trigger.span), None)
+    return None
 
 
 def _text_of(item: Any, at: int) -> str:

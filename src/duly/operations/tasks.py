@@ -81,30 +81,29 @@ def enable(store: Store, word: str, *, by: str) -> Task:
     """Switch a task on; it owes nothing of the time it was off. Switching on what is on changes nothing."""
     with store.write() as session:
         lift_over(session)
-        task = find_task(session, word)
-        if task.definition.enabled:
-            return task
-        on = replace(task, definition=replace(task.definition, enabled=True))
-        if is_armed(on, session.pauses.all()):
-            on = switch_on(session, on, reason="disabled", at=session.now)
-        write(session, task, on)
-        if task.broken is not None:
-            session.tasks.set_trouble(task.id, task.broken)  # so that it is found again once it reads
-        session.ledger.add([_told(session, "enabled", task, by)])
-        return _again(session, task)
+        return switch(session, find_task(session, word), on=True, by=by)
 
 
 def disable(store: Store, word: str, *, by: str) -> Task:
     """Switch a task off: nothing opens it by time, what waits ends skipped; a live run goes on."""
     with store.write() as session:
         lift_over(session)
-        task = find_task(session, word)
-        if not task.definition.enabled:
-            return task
-        off = switch_off(session, task, reason="disabled", by=by)
-        write(session, task, replace(off, definition=replace(off.definition, enabled=False)))
-        session.ledger.add([_told(session, "disabled", task, by)])
-        return _again(session, task)
+        return switch(session, find_task(session, word), on=False, by=by)
+
+
+def switch(session: Session, task: Task, *, on: bool, by: str) -> Task:
+    """Switch a task on or off in the caller's transaction; its definition keeps its version."""
+    if task.definition.enabled == on:
+        return task
+    after = task if on else switch_off(session, task, reason="disabled", by=by)
+    after = replace(after, definition=replace(after.definition, enabled=on))
+    if on and is_armed(after, session.pauses.all()):
+        after = switch_on(session, after, reason="disabled", at=session.now)
+    write(session, task, after)
+    if on and task.broken is not None:
+        session.tasks.set_trouble(task.id, task.broken)  # so that it is found again once it reads
+    session.ledger.add([_told(session, "enabled" if on else "disabled", task, by)])
+    return _again(session, task)
 
 
 def remove(store: Store, word: str, *, by: str) -> Task:

@@ -61,14 +61,14 @@ def switch_on(session: Session, task: Task, *, reason: str, at: datetime) -> Tas
     return arm(task, max(task.planned_until, at))
 
 
-def end_waiting(session: Session, task: Task, *, reason: str, by: str, by_hand_too: bool) -> None:
-    """End a task's waiting runs without a start; those asked by hand only where said so."""
+def end_waiting(session: Session, task: Task, *, reason: str, by: str, by_hand_too: bool) -> int:
+    """End a task's waiting runs without a start, those asked by hand only where said so; gives how many."""
     steps = [
         lifecycle.skip(run, reason=reason, now=session.now, details={}, by=by)
         for run in session.runs.waiting_of(task.id)
         if by_hand_too or run.opened_by in BY_TIME_OR_EVENT
     ]
-    move(session, steps)
+    return len(move(session, steps))
 
 
 def move(session: Session, steps: Sequence[Step]) -> set[str]:

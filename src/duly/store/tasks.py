@@ -24,6 +24,7 @@ def _all() -> Select[Any]:
 
 _live = tasks.c.removed_us.is_(None)
 BY_ID = Statement(lambda: _all().where(tasks.c.id == bindparam("id")))
+TEXT = Statement(lambda: select(tasks.c.definition).where(tasks.c.id == bindparam("id")))
 BY_IDS = Batch(lambda size: _all().where(tasks.c.id == rows_of(size, {"id": str}).c.id), ("id",))
 BY_NAME = Statement(
     lambda: _all().where(
@@ -209,6 +210,11 @@ class Tasks:
         """The task of this id, a removed one too."""
         row = self._line.row(BY_ID, id=id_)
         return None if row is None else self._task(row)
+
+    def text(self, id_: str) -> str:
+        """The stored text of a task's definition, whether it reads or not."""
+        row = self._line.row(TEXT, id=id_)
+        return "" if row is None else str(row[0])
 
     def by_ids(self, ids: Iterable[str]) -> dict[str, Task]:
         """The tasks of these ids by their ids, removed ones too."""

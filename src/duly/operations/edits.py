@@ -1,0 +1,243 @@
+"""Edits: a definition changed in part or written anew, whole or not at all, by whoever saw its version last."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from duly.core.defaults import without_defaults
+from duly.core.definition_json import definition_to_json, triggers_from_json
+from duly.core.fields import FIELDS
+from duly.core.names import key_of
+from duly.core.spans import write_instant
+from duly.core.task import Definition, Task
+from duly.core.triggers import Triggers
+from duly.errors import NOTHING, Invalid, Refused
+from duly.operations.judging import judge_in_store
+from duly.operations.lookup import find_task, told
+from duly.operations.tasks import switch
+from duly.store import Session, Store
+from duly.store.changing import change
+from duly.store.switches import lift_over
+
+CHANGES_LOOKED_AT = 100
+CHANGES = frozenset({"defined", "enabled", "disabled", "paused", "unpaused"})
+"""Entries of the ledger that raise a task's version."""
+Given = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One field of a definition, before and after, as JSON has it; None where nothing is written."""
+
+    field: str
+    old: object
+    new: object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edited:
+    """What an edit did: the task before and after, field by field; `ended`: waiting runs of the old schedule."""
+
+    before: Task
+    after: Task
+    changes: tuple[Change, ...]
+    new_era: bool
+    ended: int
+    warnings: tuple[str, ...]
+
+
+class _Undone(Exception):
+    """A dry run is over: the transaction is rolled back."""
+
+    def __init__(self, edited: Edited) -> None:
+        self.edited = edited
+
+
+def edit(
+    store: Store,
+    word: str,
+    patch: Given,
+    *,
+    cleared: Given = NOTHING,
+    by: str,
+    if_version: int | None = None,
+    dry_run: bool = False,
+) -> Edited:
+    """Change parts of a task's definition: a JSON merge patch (RFC 7396), in which null goes back to the default.
+
+    `cleared` is one that is applied before it. Triggers that neither names are not read again. Refused:
+    `version_conflict` when `if_version` is not the task's, `already_exists` when its new name is taken. What changes
+    nothing writes nothing.
+    """
+
+    def make(written: Given) -> Given:
+        return merged(merged(written, cleared), patch)
+
+    return _edit(store, word, make, by=by, if_version=if_version, dry_run=dry_run)
+
+
+def rewrite(
+    store: Store, word: str, given: Given, *, by: str, if_version: int | None = None, dry_run: bool = False
+) -> Edited:
+    """Write a task's definition anew, whole: what is not given goes back to its default; the zone stays without one.
+
+    The same triggers written again are the same, and keep the phase of their intervals.
+    """
+    return _edit(store, word, lambda _now: given, by=by, if_version=if_version, dry_run=dry_run)
+
+
+def as_written(session: Session, task: Task) -> dict[str, object]:
+    """Give a task's definition as its author wrote it; of a broken one what is there, to be mended."""
+    if task.broken is None:
+        return definition_to_json(without_defaults(task.definition))
+    bare: dict[str, object] = {"name": task.definition.name, "project": task.definition.project}
+    try:
+        stored = json.loads(session.tasks.text(task.id))
+    except (ValueError, RecursionError):
+        stored = {}
+    return (bare | stored if isinstance(stored, dict) else bare) | {"enabled": task.definition.enabled}
+
+
+def merged(target: object, patch: object) -> dict[str, object]:
+    """Apply a JSON merge patch to an object."""
+    out = dict(target) if isinstance(target, Mapping) else {}
+    assert isinstance(patch, Mapping)
+    for key, value in patch.items():
+        if value is None:
+            out.pop(key, None)
+        elif isinstance(value, Mapping):
+            out[key] = merged(out.get(key), value)
+        else:
+            out[key] = value
+    return out
+
+
+def _edit(
+    store: Store, word: str, make: Callable[[Given], Given], *, by: str, if_version: int | None, dry_run: bool
+) -> Edited:
+    with store.read() as session:
+        # Judged before the lock is taken: what does not read keeps nobody waiting.
+        task = find_task(session, word)
+        _read(session, task, make(as_written(session, task)))
+    try:
+        with store.write() as session:
+            lift_over(session)
+            task = find_task(session, word)
+            _check_version(session, task, if_version)
+            edited = _write(session, task, make(as_written(session, task)), by=by)
+            if dry_run:
+                raise _Undone(edited)
+            return edited
+    except _Undone as undone:
+        return undone.edited
+
+
+def _write(session: Session, task: Task, given: Given, *, by: str) -> Edited:
+    definition, warnings = _read(session, task, given)
+    written = as_written(session, task)
+    changes = differences(written, definition_to_json(definition))
+    fields = [one.field for one in changes]
+    if not changes and task.broken is None:
+        return Edited(before=task, after=task, changes=(), new_era=False, ended=0, warnings=warnings)
+    if fields == ["enabled"] and task.broken is None:
+        after = switch(session, task, on=definition.enabled, by=by)
+        return Edited(before=task, after=after, changes=changes, new_era=False, ended=0, warnings=warnings)
+    _check_name(session, task, definition)
+    before = None if task.broken is not None else task.definition
+    warnings += judge_in_store(session, definition, before=before)
+    done = change(session, task, definition, by=by, changed=fields)
+    return Edited(
+        before=task, after=done.task, changes=changes, new_era=done.new_era, ended=done.ended, warnings=warnings
+    )
+
+
+def _read(session: Session, task: Task, given: Given) -> tuple[Definition, tuple[str, ...]]:
+    from duly.definitions import read_definition
+
+    written = as_written(session, task)
+    kept = _triggers_of(task, written)
+    zone = written.get("zone")
+    read = read_definition(
+        given,
+        now=session.now,
+        default_zone=zone if isinstance(zone, str) else None,
+        kept=kept,
+        verbatim=bool(kept) and given.get("triggers") == written.get("triggers"),
+    )
+    _check_folder(session, task, read.definition)
+    return read.definition, read.warnings
+
+
+def _triggers_of(task: Task, written: Given) -> Triggers:
+    if task.broken is None:
+        return task.definition.triggers
+    try:
+        return triggers_from_json(written.get("triggers", ()))
+    except Invalid:
+        return ()
+
+
+def differences(old: Given, new: Given) -> tuple[Change, ...]:
+    """Compare two definitions field by field, in the order of the table of fields."""
+    found = []
+    for field in FIELDS:
+        before, after = (_at(one, field.place) for one in (old, new))
+        if before != after:
+            found.append(Change(field=field.path, old=before, new=after))
+    kinds = [_at(one, ("action", "kind")) for one in (old, new)]
+    if kinds[0] != kinds[1]:
+        found.append(Change(field="action.kind", old=kinds[0], new=kinds[1]))
+    return tuple(found)
+
+
+def _at(one: object, place: tuple[str, ...]) -> object:
+    for step in place:
+        one = one.get(step) if isinstance(one, Mapping) else None
+    return one
+
+
+def _check_version(session: Session, task: Task, asked: int | None) -> None:
+    if asked is None or asked == task.version:
+        return
+    last = next(
+        (
+            one.entry
+            for one in session.ledger.before(2**62, task=task.id, most=CHANGES_LOOKED_AT)
+            if one.entry.kind in CHANGES
+        ),
+        None,
+    )
+    details: dict[str, object] = {"task": task.id, "asked": asked, "version": task.version}
+    who = ""
+    if last is not None:
+        details |= {"by": last.by, "at": write_instant(last.at), "kind": last.kind}
+        who = f": {last.kind} by {last.by} at {write_instant(last.at.replace(microsecond=0))}"
+    raise Refused(
+        "version_conflict",
+        f"{told(task)} is at version {task.version}, not {asked}{who}",
+        details=details,
+        hint=f"duly show {told(task)}",
+    )
+
+
+def _check_name(session: Session, task: Task, definition: Definition) -> None:
+    taken = session.tasks.by_name(key_of(definition.project), key_of(definition.name))
+    if taken is not None and taken.id != task.id:
+        raise Refused(
+            "already_exists",
+            f"there is a task {told(taken)} already",
+            details={"task": taken.id, "name": taken.definition.name, "project": taken.definition.project},
+            hint="another name",
+        )
+
+
+def _check_folder(session: Session, task: Task, definition: Definition) -> None:
+    """Refuse to take away the folder in which a task works where its project has none to give it."""
+    had = task.broken is None and task.definition.action.get("cwd") is not None
+    if had and session.defaults.fill_in(definition).action.get("cwd") is None:
+        project = definition.project
+        raise Invalid(
+            f"it would be without a folder: the project {project} has none",
+            field="action.cwd",
+            hint=f"duly project set {project} --dir PATH",
+        )
