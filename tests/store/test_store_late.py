@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from store_claims import B
@@ -105,7 +106,7 @@ def test_catching_up_all_leaves_runs_and_a_counted_row_for_each_reason(tmp_path:
 @pytest.mark.parametrize("policy", ["run", "run_all", "skip", "offer"])
 def test_a_downtime_with_millions_of_occurrences_costs_a_handful_of_rows(tmp_path: Path, policy: str) -> None:
     with scene(tmp_path) as s:
-        most = {"at_most": 5} if policy == "run_all" else {}
+        most: dict[str, Any] = {"at_most": 5} if policy == "run_all" else {}
         task = s.add("one", Every(span=SECOND, anchor=NINE), on_missed=policy, **most)
         s.at(NINE + 60 * DAY)
         s.plan()
