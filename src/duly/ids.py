@@ -7,7 +7,7 @@ from duly import chance, clock
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 TIME_DIGITS = 10
 CHANCE_DIGITS = 16
-PREFIXES = ("tsk", "run", "mis", "que", "evt", "hld", "tok", "pau")
+PREFIXES = ("tsk", "run", "mis", "que", "evt", "hld", "tok", "pau", "skp")
 
 
 def new(prefix: str) -> str:

@@ -100,7 +100,7 @@ BAD = {
     "decline unknown": (("decline", "zzzzzzzz"), 4, 'duly: nothing missed is called "zzzzzzzz"'),
     "decline closed": (("decline", "CLOSED"), 3, "duly: it was not offered but closed as stale"),
     "decline expired": (("decline", "EXPIRED"), 3, "duly: nobody answered it, and its time was over at "),
-    "note too long": (("decline", "OPEN", "--note", "n" * 501), 2, "duly: --note: a note has at most 500"),
+    "note too long": (("decline", "OPEN", "--note", "n" * 501), 2, "duly: --note: it has 501 characters"),
     "accept of a paused task": (("accept", "PAUSED"), 3, "duly: held is paused since"),
     "accept of a removed task": (("accept", "REMOVED"), 4, "duly: the task gone was removed"),
     "missed of an unknown task": (("missed", "--task", "nobody"), 4, 'duly: there is no task "nobody"'),

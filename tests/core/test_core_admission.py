@@ -153,3 +153,12 @@ def test_the_default_grace_is_half_the_distance_and_at_most_a_minute() -> None:
     assert grace_for(rules, NINE, None) == MINUTE
     assert grace_for(Rules(grace=timedelta(0)), NINE, None) == timedelta(0)
     assert grace_for(Rules(grace=5 * HOUR), NINE, NINE + MINUTE) == 5 * HOUR
+
+
+def test_a_run_is_judged_by_the_kind_of_its_own_action_whatever_its_task_does_now() -> None:
+    task = task_of(every(MINUTE))
+    found = admit(waiting(), task, task.definition.rules, paused=False, kind="fax", kinds={"command"}, now=SOON)
+    assert found == Waits(what="runner", key="fax")
+    assert isinstance(
+        admit(waiting(), task, task.definition.rules, paused=False, kinds={"command"}, now=SOON), Admitted
+    )

@@ -116,6 +116,12 @@ def _next(one: "Listed", now: datetime) -> Cell | str:
     at = one.task.next_start_at
     if at is None or one.task.broken:
         return "–" if mark("") == "·" else "-"
+    if one.skipped is not None:
+        at = one.kept
+        if at is None:
+            return Cell(text=f"all skipped by {plain(one.skipped.by)}", shorter=("skipped",))
+        far, clock = away(at, now), clock_text(at, zones.zone(one.task.definition.zone), now)
+        return Cell(text=f"{far} ({clock}), after skipped ones", shorter=(f"{far} (skips)",))
     if at <= now:
         return Cell(text=f"due {away(at, now)}", shorter=("overdue",) if at < now else ())
     far = away(at, now)

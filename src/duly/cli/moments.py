@@ -68,3 +68,12 @@ def offset_of(there: datetime) -> str:
     from duly.operations.shapes import offset_text
 
     return offset_text(there.utcoffset() or timedelta(0))
+
+
+def ahead(text: str, option: str) -> datetime:
+    """Read an instant from an option, a local time on this machine's wall; a span without sign lies ahead."""
+    from duly import clock, zones
+    from duly.core.spans import read_instant
+
+    zone = zones.zone(zones.machine_zone() or "UTC")
+    return read_instant(text, now=clock.now(), zone=zone, bare="ahead", field=option)

@@ -124,6 +124,15 @@ def _note(word: object, start: str = "") -> Cell:
     return Cell(text=whole, styles=("yellow",), shorter=(short,))
 
 
+def _fate(item: Mapping[str, object], at: datetime, zone: ZoneInfo) -> Cell:
+    """Note what becomes of an instant to come of a task: skipped, overdue, or what the wall does to it."""
+    skipped = item["skipped"]
+    if isinstance(skipped, dict):
+        why = f": {skipped['note']}" if skipped["note"] else ""
+        return Cell(text=plain(f"skipped by {skipped['by']}{why}"), styles=("yellow",), shorter=("skipped",))
+    return _note("overdue" if item["overdue"] else item["note"], _start(item, at, zone))
+
+
 def _start(item: Mapping[str, object], at: datetime, zone: ZoneInfo) -> str:
     start = datetime.fromisoformat(str(item["start_at"]))
     return "" if start == at else start_text(at, start, zone)
@@ -150,7 +159,7 @@ def next_(task: str | None, most: str) -> None:
     """List instants to come."""
     from duly.cli.joining import address, hint, hint_nobody, reading
     from duly.errors import Refused
-    from duly.operations import previewing
+    from duly.operations import previewing, skipping
     from duly.operations.lookup import find_task
 
     count = number(most, "-n", previewing.NEXT_MOST)
@@ -164,7 +173,7 @@ def next_(task: str | None, most: str) -> None:
                 out.document({"items": [], "next": None})
             return
         tasks = [find_task(session, task)] if task is not None else previewing.coming(session, count)
-        items = previewing.next_of(tasks, now=session.now, most=count)
+        items = skipping.marked(session, previewing.next_of(tasks, now=session.now, most=count))
         now = session.now
     if settings().as_json:
         out.document({"items": items, "next": None})
@@ -196,7 +205,7 @@ def _next_table(items: list[dict[str, object]], now: datetime) -> None:
                 away(at, now),
                 Cell(text=full_text(at, zone), shorter=(clock_text(at, zone, now),)),
                 str(item["zone"]),
-                _note("overdue" if item["overdue"] else item["note"], _start(item, at, zone)),
+                _fate(item, at, zone),
             ]
         )
     out.lines(render(columns, rows))

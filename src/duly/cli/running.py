@@ -1,4 +1,4 @@
-"""`run` and `cancel`: start a task by hand, end a run."""
+"""`run`, `retry` and `cancel`: start a task by hand, do a run again, end a run."""
 
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 LOOK_EVERY_S = 0.1
 FAILED = 1
 INTERRUPTED = 130
+NOBODY = "the run waits until somebody does"
 
 
 class Further(Parted):
@@ -54,21 +55,14 @@ class Further(Parted):
 def run(task: str, input_: str | None, key: str | None, queue: bool, anyway: bool, wait: bool) -> int:
     """Open a run by hand."""
     from duly.operations import runs
-    from duly.operations.lookup import caller, ending
+    from duly.operations.lookup import caller
 
     given = text_or_file(input_, "--input") if input_ is not None else None
     with open_for_change() as store:
         opened = runs.run_now(
             store, task, by=caller(), input_=given, args=words() or (), key=key, queue=queue, anyway=anyway
         )
-        if wait:
-            if opened.state != "ended":
-                hint_nobody(address(), "the run waits until somebody does")
-            return wait_for(store, opened)
-        _show(store, opened, told(_word(opened)))
-    if opened.state != "ended" and not hint_nobody(address(), "the run waits until somebody does"):
-        hint(f"duly log -f {ending(opened.id)}")
-    return 0
+        return _opened(store, opened, wait=wait)
 
 
 def wait_for(store: "Store", opened: "Run") -> int:
@@ -145,6 +139,41 @@ def text_or_file(given: str, option: str) -> str:
     if len(data) > INPUT_MOST:
         raise Invalid(f"{plain(str(path))} is larger than {INPUT_MOST:,} bytes", field=option)
     return text
+
+
+@command(
+    name="retry",
+    help="Do again what an ended run did: by the same definition, for the same due instant, with the same input.",
+    epilog="duly runs --outcome failed\nduly retry 7kq2m9xw --wait",
+    params=[
+        click.Argument(["run"]),
+        click.Option(["--queue"], is_flag=True, help="If the task is running, wait for its end."),
+        click.Option(["--anyway"], is_flag=True, help="Run it though its task is paused."),
+        click.Option(["--wait"], is_flag=True, help="Wait for the end."),
+    ],
+)
+def retry(run: str, queue: bool, anyway: bool, wait: bool) -> int:
+    """Open a run by hand that does another one again."""
+    from duly.operations.lookup import caller
+    from duly.operations.retry import retry as open_again
+
+    with open_for_change() as store:
+        return _opened(store, open_again(store, run, by=caller(), queue=queue, anyway=anyway), wait=wait)
+
+
+def _opened(store: "Store", opened: "Run", *, wait: bool) -> int:
+    """Answer with a run that was asked for, or wait for its end and answer with that."""
+    from duly.operations.lookup import ending
+
+    over = opened.state == "ended"
+    if wait:
+        if not over:
+            hint_nobody(address(), NOBODY)
+        return wait_for(store, opened)
+    _show(store, opened, told(_word(opened)))
+    if not over and not hint_nobody(address(), NOBODY):
+        hint(f"duly log -f {ending(opened.id)}")
+    return 0
 
 
 @command(

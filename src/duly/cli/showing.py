@@ -20,6 +20,7 @@ from duly.errors import Refused
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
+    from duly.core.skips import Range
     from duly.operations.showing import RunShown, TaskShown
     from duly.store.store import Session, Store
 
@@ -94,8 +95,11 @@ def _schedule(shown: "TaskShown", zone: "ZoneInfo | None", now: datetime) -> Row
     definition = shown.listed.task.definition
     action, inherited = definition.action, definition.inherited
     coming = "\n".join(
-        f"{coming_text(one.due_at, one.start_at, zone, now)}{_overdue(one.due_at, now)}" for one in shown.coming
+        f"{coming_text(one.due_at, one.start_at, zone, now)}{_marks(one.due_at, range_, now)}"
+        for one, range_ in zip(shown.coming, shown.skipped, strict=True)
     )
+    if shown.listed.kept is not None and all(shown.skipped):
+        coming += f"\n{coming_text(shown.listed.kept, shown.listed.kept, zone, now)}"
     rows: Rows = [
         ("when", Cell(text=str(shown.shape["words"]), wraps=True)),
         ("canonical", str(shown.shape["canonical"])),
@@ -112,7 +116,9 @@ def _schedule(shown: "TaskShown", zone: "ZoneInfo | None", now: datetime) -> Row
     return rows
 
 
-def _overdue(at: datetime, now: datetime) -> str:
+def _marks(at: datetime, skipped: "Range | None", now: datetime) -> str:
+    if skipped is not None:
+        return f"  (skipped by {plain(skipped.by)})"
     return "  (overdue)" if at <= now else ""
 
 
@@ -199,12 +205,16 @@ def _waits(store: "Store", waits: Mapping[str, object], now: datetime) -> str:
 
 
 def _times(shown: "RunShown", zone: "ZoneInfo | None", now: datetime) -> Rows:
+    from duly.operations.lookup import ending
+
     run = shown.run
     whom = f" by {run.opened_by_whom}" if run.opened_by_whom else ""
     rows: Rows = [
         ("due", full_text(run.due_at, zone)),
         ("opened", f"{full_text(run.opened_at, zone)}  {run.opened_by.replace('_', ' ')}{plain(whom)}"),
     ]
+    if run.retry_of is not None:
+        rows.append(("again", f"what {ending(run.retry_of)} did"))
     if run.started_at is not None:
         late = run.started_at - run.due_at - run.spread
         note = f"  {distance(late)} after it was due" if late >= timedelta(seconds=1) else ""

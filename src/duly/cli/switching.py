@@ -1,7 +1,6 @@
 """`enable`, `disable`, `pause`, `unpause`, `remove`: the switches of a task."""
 
 import sys
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -9,7 +8,7 @@ import click
 from duly.cli import out
 from duly.cli.frame import command, settings
 from duly.cli.joining import hint, open_for_change
-from duly.cli.moments import away, full_text
+from duly.cli.moments import ahead, away, full_text
 from duly.cli.table import plain
 from duly.cli.words import many
 from duly.errors import Invalid, Refused
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from duly.core.task import Task
     from duly.operations.tasks import Paused
     from duly.store.store import Store
-
-NOTE_MOST = 500
 
 
 @command(
@@ -85,12 +82,13 @@ SCOPE = [
 )
 def pause(task: str | None, project: str | None, all_: bool, until: str | None, note: str | None) -> None:
     """Hold tasks."""
+    from duly.core.notes import check_note
     from duly.operations import tasks
     from duly.operations.lookup import caller
 
     scope, target = _scope(task, project, all_)
-    _check_note(note)
-    end = _ahead(until) if until is not None else None
+    check_note(note)
+    end = ahead(until, "--until") if until is not None else None
     with open_for_change() as store:
         _told(tasks.pause(store, scope, target, until=end, note=note, by=caller()), "paused", target)
 
@@ -126,25 +124,6 @@ def _scope(task: str | None, project: str | None, all_: bool) -> tuple[str, str]
             hint="duly pause TASK, or duly pause --all",
         )
     return given[0], task or project or ""
-
-
-def _check_note(note: str | None) -> None:
-    from duly.core.reading import shown
-
-    if note is None:
-        return
-    if "\0" in note or not note.isprintable():
-        raise Invalid(f"{shown(note)} is not one line of plain text", field="--note")
-    if len(note) > NOTE_MOST:
-        raise Invalid(f"it has {len(note):,} characters, and {NOTE_MOST} are allowed", field="--note")
-
-
-def _ahead(text: str) -> datetime:
-    from duly import clock, zones
-    from duly.core.spans import read_instant
-
-    zone = zones.zone(zones.machine_zone() or "UTC")
-    return read_instant(text, now=clock.now(), zone=zone, bare="ahead", field="--until")
 
 
 def _told(done: "Paused", verb: str, target: str) -> None:

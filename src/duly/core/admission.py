@@ -53,13 +53,15 @@ def admit(
     paused: bool,
     kinds: Collection[str],
     now: datetime,
+    kind: str | None = None,
     labels: Collection[str] = (),
     weights: Mapping[str, int] = NOTHING,
     limits: Mapping[str, Limit] = NOTHING,
 ) -> Admitted | Skipped | Waits:
     """Judge one waiting run with a free seat; `rules` are those it will be performed by, None where they do not read.
 
-    `kinds` and `labels` are the holder's; `weights` what the run takes of `limits`, as these stand now.
+    `kind` is its action's, where that may not be its task's any more; `kinds` and `labels` are the holder's;
+    `weights` is what the run takes of `limits`, as these stand now.
     """
     by_time = run.opened_by in BY_TIME_OR_EVENT
     if task.removed_at is not None:
@@ -73,8 +75,9 @@ def admit(
     if waited_too_long(run, rules, now):
         late = idle_lateness(run, now, worked_for=run.worked_for).total_seconds()
         return Skipped(reason="stale", details={"late_by_s": late, "max_age_s": rules.max_age.total_seconds()})
-    if str(task.definition.action.get("kind")) not in kinds:
-        return Waits(what="runner", key=str(task.definition.action.get("kind")))
+    kind = kind or str(task.definition.action.get("kind"))
+    if kind not in kinds:
+        return Waits(what="runner", key=kind)
     for label in rules.needs:
         if label not in labels:
             return Waits(what="label", key=label)

@@ -117,12 +117,14 @@ class Dispatcher:
             return  # this turn gave the last one away: the next asks what becomes of this run
         definition = view.definition(run, task)
         weights = NOTHING if definition is None else weights_of(definition)
+        kind = str((definition or task.definition).action.get("kind"))
         verdict = admit(
             run,
             task,
             None if definition is None else definition.rules,
             paused=view.is_paused(task),
-            kinds=self._kinds_for(view, task),
+            kind=kind,
+            kinds=self._kinds_for(view, kind),
             now=view.session.now,
             labels=self._labels,
             weights=weights,
@@ -139,9 +141,9 @@ class Dispatcher:
             case Waits():
                 return
 
-    def _kinds_for(self, view: View, task: Task) -> Collection[str]:
-        """What can be performed here; looked up anew, once a turn, where this task's kind is not known yet."""
-        if not view.kinds_asked and str(task.definition.action.get("kind")) not in self._known:
+    def _kinds_for(self, view: View, kind: str) -> Collection[str]:
+        """What can be performed here; looked up anew, once a turn, where this kind is not known yet."""
+        if not view.kinds_asked and kind not in self._known:
             view.kinds_asked = True
             self._known = frozenset(self._kinds())
         return self._known

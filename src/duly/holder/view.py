@@ -88,5 +88,8 @@ class View:
 
 
 def version_for(run: Run, task: Task) -> int:
-    """The definition a run is performed by: the task's at its first attempt, the same one ever after."""
-    return task.definition_version if run.attempt == 0 else run.definition_version
+    """The definition a run is performed by: the task's at its first attempt, the same one ever after.
+
+    A run that does again what another did is performed by that one's.
+    """
+    return task.definition_version if run.attempt == 0 and run.retry_of is None else run.definition_version

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from duly import zones
 from duly.clock import to_us
 from duly.core.ledger import attempts
 from duly.core.names import key_of
 from duly.core.reading import shown
 from duly.core.run import Run
+from duly.core.skips import Range, covering, next_kept
 from duly.core.task import Task
 from duly.errors import Invalid
 from duly.operations import shapes
@@ -33,6 +35,10 @@ class Listed:
     last_run: Run | None
     live: Run | None
     open_missed: int
+    skipped: Range | None
+    """What a person said of its next instant, where they skipped it."""
+    kept: datetime | None
+    """Where its next instant is skipped: the first one after it that is not."""
 
 
 def tasks(session: Session, *, cursor: str | None, most: int) -> tuple[list[Listed], str | None]:
@@ -56,7 +62,8 @@ def one(session: Session, task: Task) -> Listed:
 
 def shape(listed: Listed) -> dict[str, object]:
     """Show a task of a list."""
-    return shapes.task(listed.task, pauses=listed.pauses, last_run=listed.last_run, open_missed=listed.open_missed)
+    told_ = shapes.task(listed.task, pauses=listed.pauses, last_run=listed.last_run, open_missed=listed.open_missed)
+    return told_ | {"next_skipped": shapes.skipped(listed.skipped)}
 
 
 def runs(
@@ -162,6 +169,7 @@ def _with_runs(session: Session, page: Sequence[Task]) -> list[Listed]:
     open_missed = session.missed.open_counts(session.now)
     wanted = [task.last_run for task in page if task.last_run is not None]
     last = {run.id: run for run in session.runs.by_ids(wanted)}
+    skips = session.skips.ahead([task.id for task in page])
     live: dict[str, Run] = {}
     for run in session.runs.live():
         live.setdefault(run.task, run)
@@ -172,6 +180,18 @@ def _with_runs(session: Session, page: Sequence[Task]) -> list[Listed]:
             last_run=last.get(task.last_run or ""),
             live=live.get(task.id),
             open_missed=open_missed.get(task.id, 0),
+            skipped=_skipped(task, skips.get(task.id, ())),
+            kept=_kept(task, skips.get(task.id, ())),
         )
         for task in page
     ]
+
+
+def _skipped(task: Task, ranges: Sequence[Range]) -> Range | None:
+    return None if task.next_due_at is None else covering(ranges, task.next_due_at)
+
+
+def _kept(task: Task, ranges: Sequence[Range]) -> datetime | None:
+    if task.broken is not None or _skipped(task, ranges) is None:
+        return None
+    return next_kept(task.definition, zones.zone(task.definition.zone), task.planned_until, ranges)

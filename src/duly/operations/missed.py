@@ -5,6 +5,7 @@ from datetime import datetime
 
 from duly import ids
 from duly.core import lifecycle, offers
+from duly.core.notes import check_note
 from duly.core.run import Missed, Run
 from duly.core.spans import write_instant
 from duly.core.task import Task
@@ -17,8 +18,6 @@ from duly.store import Session, Store
 from duly.store.counters import count_back
 from duly.store.offers import expire
 from duly.store.switches import lift_over, move
-
-NOTE_MOST = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +80,7 @@ def accept(store: Store, word: str, *, by: str, anyway: bool = False) -> Accepte
 
 def decline(store: Store, word: str, *, by: str, note: str | None = None) -> Missed:
     """Say that an offer is not wanted. Refused `already_answered` with who and when, or with why nobody was asked."""
-    if note is not None and len(note) > NOTE_MOST:
-        raise Invalid(f"a note has at most {NOTE_MOST} characters, this one has {len(note):,}", field="--note")
+    check_note(note)
     with store.write() as session:
         expire(session)
         one = find_missed(session, word)

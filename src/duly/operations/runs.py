@@ -55,7 +55,7 @@ def run_now(
         check_task(session, task, anyway=anyway)
         _check_room(task, args)
         if not queue:
-            _check_free(session, task)
+            check_free(session, task)
         run = Run(
             id=ids.new("run"),
             task=task.id,
@@ -162,7 +162,8 @@ def check_task(session: Session, task: Task, *, anyway: bool) -> None:
         )
 
 
-def _check_free(session: Session, task: Task) -> None:
+def check_free(session: Session, task: Task) -> None:
+    """Refuse what a person asks of a task that is running, or of which they have asked for a run that still waits."""
     for run in session.runs.live_of(task.id):
         raise Refused(
             "already_running",

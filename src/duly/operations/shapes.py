@@ -12,6 +12,7 @@ from duly.core.definition_json import action_to_json, rule_to_json
 from duly.core.limits import Limit
 from duly.core.rule_fields import RULES
 from duly.core.run import Attempt, Missed, Run
+from duly.core.skips import Range
 from duly.core.spans import write_instant
 from duly.core.task import Broken, Task, timeout_of
 from duly.core.trigger_json import to_json
@@ -229,6 +230,11 @@ def missed(one: Missed) -> dict[str, object]:
         "note": one.note,
         "run": one.run,
     }
+
+
+def skipped(range_: Range | None) -> dict[str, object] | None:
+    """Show who skipped an instant to come, and why."""
+    return None if range_ is None else {"by": range_.by, "note": range_.note}
 
 
 def entry(written: "Written") -> dict[str, object]:

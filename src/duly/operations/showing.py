@@ -7,8 +7,9 @@ from typing import cast
 
 from duly import zones
 from duly.core.run import Run
+from duly.core.skips import Range, covering
 from duly.core.task import Task
-from duly.operations import listing, previewing
+from duly.operations import listing, previewing, shapes
 from duly.store.rows import Written
 from duly.store.store import Session
 
@@ -23,6 +24,8 @@ class TaskShown:
     listed: listing.Listed
     shape: Mapping[str, object]
     coming: tuple[previewing.Coming, ...]
+    skipped: tuple[Range | None, ...]
+    """What a person said of each of them, where they skipped it."""
     recent: tuple[Mapping[str, object], ...]
 
 
@@ -42,11 +45,17 @@ def task(session: Session, task: Task) -> TaskShown:
     definition = task.definition
     shape = listing.shape(one)
     coming: tuple[previewing.Coming, ...] = ()
+    skipped: tuple[Range | None, ...] = ()
     items: list[dict[str, object]] = []
     if task.broken is None:
         zone = zones.zone(definition.zone)
         coming = tuple(islice(previewing.upcoming(task, session.now), UPCOMING))
-        items = [previewing.item_of(task, zone, one) for one in coming]
+        ranges = session.skips.of(task.id, after=task.planned_until)
+        skipped = tuple(covering(ranges, one.due_at) for one in coming)
+        items = [
+            previewing.item_of(task, zone, one) | {"skipped": shapes.skipped(range_)}
+            for one, range_ in zip(coming, skipped, strict=True)
+        ]
     recent = session.runs.listed(task=task.id, most=RECENT_RUNS)
     shape |= {
         "words": previewing.say(definition.triggers),
@@ -57,6 +66,7 @@ def task(session: Session, task: Task) -> TaskShown:
         listed=one,
         shape=shape,
         coming=coming,
+        skipped=skipped,
         recent=tuple(listing.run_shape(session, run, task) for run in recent),
     )
 
