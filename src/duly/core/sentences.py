@@ -77,7 +77,9 @@ NO_START: Mapping[str, Templates] = {
     "schedule_changed": ("{by} changed its schedule before it started",),
     "task_removed": ("{by} removed the task before it started",),
     "skipped_by_hand": ("{by} skipped it: {note}", "{by} skipped it"),
-    "superseded": ("run {newer} took its place, and overlap is {overlap}", "run {newer} took its place"),
+    "superseded": ("run {by_run} took its place, and overlap is {overlap}", "run {by_run} took its place"),
+    "gate_closed": ("{error}",),
+    "gate_failed": ("{error}",),
 }
 
 ENDED: Mapping[str, Templates] = {

@@ -84,6 +84,8 @@ def _run_figures(asking: Asking, run: Run, entries: Sequence[Entry]) -> dict[str
     moment = run.ended_at or asking.session.now
     if run.reason == "paused":
         figures |= _hold_figures(asking, moment)
+    if run.reason == "disabled":
+        figures |= _off_figures(asking, moment)
     figures |= _already_running(figures, moment)
     return _present(figures | _rule_figures(asking, run.reason, moment, run))
 
