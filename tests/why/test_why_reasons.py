@@ -1,6 +1,8 @@
 """Nothing in the closed sets is unexplained: each reason has its sentence, and `why` names the rule behind it."""
 
+import re
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 from why_scene import Stage
@@ -174,3 +176,11 @@ def _now() -> datetime:
     from why_scene import instant
 
     return instant("2026-12-01 08:00")
+
+
+def test_the_page_names_every_fate_and_every_reason_of_a_no() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "why.md").read_text(encoding="utf-8")
+    told = {word for piece in re.findall(r"`([^`\n]+)`", page) for word in piece.split()}
+    fates = set(sentences.FATES) - {"stands_still"}  # that one is no fate: something is in a task's way
+    assert fates - told == set()
+    assert set(reasons.NOT_DUE) - told == set()

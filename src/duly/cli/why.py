@@ -58,7 +58,6 @@ def why(which: str, at: str | None, since: str | None, zone: str | None) -> None
 
 
 def _one(store: "Store", session: "Session", which: str, at: str | None, zone: str | None) -> None:
-    from duly.operations import shapes_why
     from duly.operations import why as asking
     from duly.operations.serving import holders_alive
 
@@ -66,6 +65,8 @@ def _one(store: "Store", session: "Session", which: str, at: str | None, zone: s
     moment = None if at is None else _instant(at, "--at", zone, session.now)
     found = asking.why(session, which, moment, alive=alive, boot=boot)
     if settings().as_json:
+        from duly.operations import shapes_why
+
         out.document(shapes_why.why(found))
         return
     from duly.cli.why_rows import screen
@@ -96,11 +97,12 @@ def _hint(found: "Why", at: str, zone: str | None) -> None:
 
 
 def _since(session: "Session", which: str, since: datetime) -> None:
-    from duly.operations import shapes_why
     from duly.operations.why_since import not_as_planned
 
     found = not_as_planned(session, which, since)
     if settings().as_json:
+        from duly.operations import shapes_why
+
         out.document(shapes_why.since(found))
         return
     from duly.cli.why_list import listed

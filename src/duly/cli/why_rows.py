@@ -224,7 +224,8 @@ def _version(found: "Why") -> Rows:
     if in_force is None or found.task is None:
         return []
     until = f" until {full_text(in_force.until, found.zone)}" if in_force.until is not None else ""
-    text = f"version {in_force.version}, in force since {full_text(in_force.since, found.zone)}{until}"
+    by = f" by {found.defined_by}" if found.defined_by else ""
+    text = f"version {in_force.version}{by}, in force since {full_text(in_force.since, found.zone)}{until}"
     if isinstance(in_force.definition, Broken):
         return [("defined", said(text))]
     definition = in_force.definition

@@ -37,7 +37,7 @@ def why(found: Why) -> dict[str, object]:
         "rule": None if found.rule is None else _rule(found.rule),
         "figures": dict(fate.figures),
         "definition_version": None if found.in_force is None else found.in_force.version,
-        "definition": None if found.in_force is None else _definition(found.in_force),
+        "definition": None if found.in_force is None else _definition(found.in_force, found.defined_by),
         "triggers": [] if found.judgement is None else _triggers(found.judgement),
         "previous_due_at": None if found.before is None else shapes.instant(found.before.due_at),
         "next_due_at": None if found.after is None else shapes.instant(found.after.due_at),
@@ -78,10 +78,11 @@ def _rule(rule: Ruled) -> dict[str, object]:
     return {"name": rule.name, "value": rule.value, "own": rule.whose == "own", "whose": rule.whose}
 
 
-def _definition(in_force: InForce) -> dict[str, object]:
+def _definition(in_force: InForce, by: str | None) -> dict[str, object]:
     definition = in_force.definition
     shown: dict[str, object] = {
         "version": in_force.version,
+        "by": by,
         "since": shapes.instant(in_force.since),
         "until": shapes.instant(in_force.until),
         "schedule_since": shapes.instant(in_force.era_since),

@@ -20,7 +20,7 @@ from duly.operations.lookup import find_any
 from duly.operations.telling import waiting_for
 from duly.operations.why_ahead import fate_ahead, holds_now, lasting, living, of_trouble, over, taken_by, troubles
 from duly.operations.why_past import fate_at, of_run
-from duly.operations.why_then import InForce, Versions, holds_at
+from duly.operations.why_then import InForce, Versions, author_of, holds_at
 from duly.operations.why_values import Asking, Fate, Holding, Neighbour, Ruled, Why
 from duly.store.moments import Moments
 from duly.store.rows import HolderRow, Written
@@ -87,6 +87,7 @@ def instant(asking: Asking, at: datetime) -> Why:
         fate=fate,
         rule=_ruled(asking, fate),
         in_force=in_force,
+        defined_by=author_of(asking.session, asking.task, in_force),
         judgement=judgement,
         before=_neighbour(asking, asking.versions.before(at)),
         after=_neighbour(asking, asking.versions.after(at)),
@@ -226,6 +227,7 @@ def _never(asking: Asking) -> Why:
         due=False,
         fate=Fate(word="never_due"),
         in_force=in_force,
+        defined_by=author_of(asking.session, asking.task, in_force),
     )
 
 
@@ -247,6 +249,7 @@ def _of_run(asking: Asking, run: Run, at: datetime | None) -> Why:
         fate=fate,
         rule=_ruled(asking, fate),
         in_force=in_force,
+        defined_by=author_of(asking.session, asking.task, in_force),
         noticed_by=_holder(asking, fate.noticed_by),
     )
     return _with_run(asking, found, run)

@@ -167,6 +167,14 @@ class Versions:
         return self._read[version]
 
 
+def author_of(session: Session, task: Task, in_force: InForce | None) -> str | None:
+    """Tell who wrote a version; None where the ledger does not say."""
+    if in_force is None:
+        return None
+    entries = Moments(session.line).switches(task.id, in_force.since, LOOKED_AT)
+    return next((one.entry.by for one in entries if one.entry.kind == "defined"), None)
+
+
 def holds_at(session: Session, task: Task, moment: datetime) -> list[Hold]:
     """Give the pauses that held a task at a moment: its own, its project's, the store's."""
     moments = Moments(session.line)

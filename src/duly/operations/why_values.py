@@ -117,6 +117,8 @@ class Why:
     fate: Fate
     rule: Ruled | None = None
     in_force: InForce | None = None
+    defined_by: str | None = None
+    """Who wrote the version in force."""
     judgement: Judgement | None = None
     before: Neighbour | None = None
     after: Neighbour | None = None
