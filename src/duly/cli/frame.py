@@ -55,6 +55,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "backup": ("keeping", "copy the store whole, while it is used"),
     "restore": ("keeping", "put a backup in the store's place, with everything paused"),
     "migrate": ("keeping", "bring the store up to date with this version"),
+    "doctor": ("doctoring", "look for what is wrong, and say what to do"),
     "completion": ("completing", "print what makes a shell complete commands and names"),
     "config": ("configuring", "show the settings of this host, and where each comes from"),
 }

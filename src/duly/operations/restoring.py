@@ -261,7 +261,7 @@ def _tasks(session: Session) -> Iterator[Task]:
 
 def _owes_nothing(session: Session, task: Task) -> Due | None:
     """Move a task's cursor to now, with the count of what would have been due; one that time opens nothing of stays."""
-    if task.next_start_at is None:
+    if task.next_due_at is None:
         return None
     found: list[Due] = []
 

@@ -10,13 +10,16 @@ SUFFIX = ".lock"
 
 def holders_alive(run_folder: Path) -> set[str]:
     """Give the ids of the holders whose lock is taken; looking takes nothing from them."""
+    return {holder for holder in lock_files(run_folder) if _is_held(run_folder / HOLDERS / f"{holder}{SUFFIX}")}
+
+
+def lock_files(run_folder: Path) -> set[str]:
+    """Give the ids of the holders that have a lock file, taken or left behind."""
     try:
         names = os.listdir(run_folder / HOLDERS)  # noqa: PTH208 - a name each, no more
     except OSError:
         return set()
-    return {
-        name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX) and _is_held(run_folder / HOLDERS / name)
-    }
+    return {name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX)}
 
 
 def anybody_serves(run_folder: Path) -> bool:

@@ -102,12 +102,17 @@ def remember(address: Address, environ: Mapping[str, str]) -> None:
 
 def is_remembered(address: Address, environ: Mapping[str, str]) -> bool:
     """A store was seen at this address before."""
+    return str(address.path) in remembered(environ)
+
+
+def remembered(environ: Mapping[str, str]) -> list[str]:
+    """Give the paths of the stores that were seen before, each once, in the order in which they were first seen."""
     try:
         with (state_folder(environ) / "stores").open(encoding="utf-8", errors="surrogateescape") as file:
-            seen = [line.rstrip("\n") for _, line in zip(range(STORES_REMEMBERED), file, strict=False)]
+            lines = [line.rstrip("\n") for _, line in zip(range(STORES_REMEMBERED), file, strict=False)]
     except OSError:
-        return False
-    return str(address.path) in seen
+        return []
+    return list(dict.fromkeys(line for line in lines if line))
 
 
 def _path_of_url(given: str, scheme: str, rest: str) -> str:

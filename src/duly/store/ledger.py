@@ -47,6 +47,7 @@ BEFORE = Statement(
     )
 )
 LAST = Statement(lambda: select(func.max(ledger.c.seq)))
+NEWEST = Statement(lambda: select(func.max(ledger.c.at_us)))
 
 
 class Ledger:
@@ -74,6 +75,11 @@ class Ledger:
     def before(self, seq: int, *, task: str | None = None, since_us: int = 0, most: int = 1000) -> list[Written]:
         """Entries with numbers below `seq`, newest first."""
         return self._read(BEFORE, before=seq, task=task, since_us=since_us, most=most)
+
+    def newest_us(self) -> int | None:
+        """The latest moment of any entry, by the clocks of who wrote them; reads all of it."""
+        row = self._line.row(NEWEST)
+        return None if row is None else row[0]
 
     def last(self) -> int:
         """The number of the newest entry; 0 in an empty ledger."""

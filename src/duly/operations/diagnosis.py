@@ -1,0 +1,190 @@
+"""`doctor`: what is wrong with a store, with who serves it and with this machine, and what to do about it.
+
+It changes nothing. What the promises say is `verify`'s; here stands what keeps them from being kept.
+"""
+
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from duly import __version__, zones
+from duly.errors import DulyError
+from duly.operations import diagnosis_host, diagnosis_rows
+from duly.operations.ailment import Ailment
+from duly.operations.serving import holders_alive
+from duly.store import Store, copies, engine, making
+from duly.store.address import Address
+from duly.store.migrations import REVISIONS
+
+FULL = 2
+"""The level of `PRAGMA synchronous` at which a commit is on disk when it is answered."""
+ONE_CHECK_MOST = 50
+"""Ailments of one kind that are told; of more, how many there are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined:
+    """What an examination found, what it looked at, and the figures of the store as it stands."""
+
+    ailments: Sequence[Ailment]
+    checks: Sequence[str]
+    facts: Mapping[str, object]
+
+
+def examine(address: Address, environ: Mapping[str, str]) -> Examined:
+    """Look at everything; StoreAway and StoreNewer only where there is nothing that could be looked at."""
+    looks: dict[str, Callable[[], Iterator[Ailment]]] = {
+        "settings": lambda: diagnosis_host.settings(environ),
+        "stores": lambda: diagnosis_host.stores(environ),
+    }
+    facts: dict[str, object] = {"version": __version__, "store": str(address), "zone_data": zones.zone_data_version()}
+    facts |= {"python": sys.version.split()[0], "sqlite": sqlite3.sqlite_version, "revision": None}
+    store = None
+    if address.path.exists():
+        facts |= _of_file(address)
+        looks |= {
+            "file": lambda: _file(address, facts),
+            "place": lambda: diagnosis_host.place(address),
+            "rights": lambda: diagnosis_host.rights(address),
+            "locks": lambda: diagnosis_host.locks(address),
+        }
+        store = _opened(address, environ, facts)
+    else:
+        Store.find(address, environ)
+    try:
+        if store is not None:
+            looks |= {name: _on(store, look) for name, look in diagnosis_rows.LOOKS.items()}
+        found = [one for look in looks.values() for one in _limited(look)]
+    finally:
+        if store is not None:
+            store.close()
+    return Examined(ailments=found, checks=tuple(looks), facts=facts)
+
+
+def shape(found: Examined) -> dict[str, object]:
+    """Show an examination."""
+    return {
+        "ok": not found.ailments,
+        "items": [
+            {
+                "check": one.check,
+                "subject": one.subject,
+                "message": one.text,
+                "details": dict(one.details),
+                "hint": one.hint,
+            }
+            for one in found.ailments
+        ],
+        "next": None,
+        "checks": list(found.checks),
+        "facts": dict(found.facts),
+    }
+
+
+def reasons() -> list[dict[str, str]]:
+    """List the closed set of reasons by use, each with its sentence."""
+    from duly.core.reasons import ENDED, NO_START, REFUSED
+
+    uses = {"no_start": NO_START, "refused": REFUSED, "ended": ENDED}
+    return [
+        {"use": use, "reason": reason, "sentence": sentence}
+        for use, table in uses.items()
+        for reason, sentence in table.items()
+    ]
+
+
+def _on(store: Store, look: diagnosis_rows.Look) -> Callable[[], Iterator[Ailment]]:
+    def looked() -> Iterator[Ailment]:
+        with store.read() as session:
+            yield from look(store, session)
+
+    return looked
+
+
+def _limited(look: Callable[[], Iterator[Ailment]]) -> Iterator[Ailment]:
+    """Tell the first ailments of each kind; what keeps a check from its end is one itself."""
+    seen: dict[str, int] = {}
+    try:
+        for one in look():
+            seen[one.check] = seen.get(one.check, 0) + 1
+            if seen[one.check] <= ONE_CHECK_MOST:
+                yield one
+    except (DulyError, OSError) as error:
+        yield Ailment(check="not_examined", text=f"a check could not be made: {error}", hint="duly doctor again")
+    for check, count in seen.items():
+        if count > ONE_CHECK_MOST:
+            yield Ailment(
+                check=check,
+                text=f"and {count - ONE_CHECK_MOST:,} more of this kind",
+                details={"count": count},
+                hint="mend the first ones and look again",
+            )
+
+
+def _opened(address: Address, environ: Mapping[str, str], facts: Mapping[str, object]) -> Store | None:
+    """Open the store for reading; None where it is damaged or older, which are findings of their own."""
+    older = facts["revision"] in REVISIONS and facts["revision"] != REVISIONS[-1]
+    return None if older or facts["faults"] else Store.find(address, environ)
+
+
+def _of_file(address: Address) -> dict[str, object]:
+    """Read the file itself, page by page, and how durable what is written to it is."""
+    with copies.looked_at(address.path) as line:
+        faults = copies.faults(line)
+        try:
+            found = making.look(line, address.path)
+        except DulyError:
+            if faults and _is_ours(line):
+                return {"revision": None, "faults": faults}
+            raise
+        making.check_version(found, address.path)
+        facts: dict[str, object] = {"revision": found.revision, "faults": faults}
+        facts |= {"journal_mode": str(line.scalar("PRAGMA journal_mode")), "bytes": address.path.stat().st_size}
+        # As every connection of ours asks for it; a SQLite that does not obey says another level.
+        line.raw.execute("PRAGMA synchronous=FULL")
+        facts |= {"synchronous": int(line.scalar("PRAGMA synchronous"))}
+    log = address.path.with_name(address.path.name + "-wal")
+    facts |= {"log_bytes": log.stat().st_size if log.exists() else 0}
+    facts |= {"holders_alive": len(holders_alive(address.run_folder))}
+    return facts
+
+
+def _is_ours(line: engine.Line) -> bool:
+    try:
+        return bool(line.scalar("PRAGMA application_id") == engine.APPLICATION_ID)
+    except sqlite3.Error:
+        return False
+
+
+def _file(address: Address, facts: Mapping[str, object]) -> Iterator[Ailment]:
+    faults = facts["faults"]
+    if isinstance(faults, list) and faults:
+        yield Ailment(
+            check="damaged",
+            text=f"the store is damaged: {faults[0]}" + (f" (and {len(faults) - 1} more)" if faults[1:] else ""),
+            details={"faults": faults},
+            hint=f"duly restore BACKUP; what {address.path} holds is kept beside it",
+        )
+        return
+    if facts["revision"] in REVISIONS and facts["revision"] != REVISIONS[-1]:
+        yield Ailment(
+            check="migration_pending",
+            text=f"the store is of revision {facts['revision']}, and this version works with {REVISIONS[-1]}",
+            details={"revision": facts["revision"], "wanted": REVISIONS[-1]},
+            hint="duly migrate (it makes a backup first)",
+        )
+    if facts["journal_mode"] != "wal":
+        yield Ailment(
+            check="no_log",
+            text=f"the store's journal is {facts['journal_mode']}, not wal: readers and writers wait for each other",
+            details={"journal_mode": facts["journal_mode"]},
+            hint="any command that writes sets it, on a disk where it can be; see the file system's own documentation",
+        )
+    if facts["synchronous"] != FULL:
+        yield Ailment(
+            check="not_durable",
+            text=f"commits are not on disk when they are answered (synchronous is {facts['synchronous']}, not {FULL})",
+            details={"synchronous": facts["synchronous"]},
+            hint="this SQLite was built with another default that cannot be changed; use another one",
+        )
