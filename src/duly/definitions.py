@@ -25,9 +25,10 @@ from pydantic import (
 
 from duly import zones
 from duly.core import spans, trigger_json, when
+from duly.core.action_fields import ACTION
 from duly.core.definition_json import ACTION_KINDS, ACTION_NAMES, RULE_NAMES, TOP, definition_from_json
 from duly.core.field import Field as Row
-from duly.core.fields import ACTION, FIELDS, LABEL_KEY_MOST, LABEL_VALUE_MOST, TRIGGERS_MOST
+from duly.core.fields import FIELDS, LABEL_KEY_MOST, LABEL_VALUE_MOST, TRIGGERS_MOST
 from duly.core.reading import read_field, refuse_unknown, shown
 from duly.core.rule_fields import RULES, WEIGHT_MOST, WORD_MOST
 from duly.core.task import Definition
@@ -35,6 +36,7 @@ from duly.core.triggers import Every, Trigger, Triggers
 from duly.errors import Invalid
 
 create: Any = create_model  # its overloads know only fields that are written out
+FUNCTION_PATTERN = r"^\w+(\.\w+)*:\w+(\.\w+)*$"
 SPAN_PATTERN = r"^([0-9]+[wdhms])+$"
 
 
@@ -193,6 +195,8 @@ def _schema(field: Row) -> dict[str, Any]:
         "count": {"type": "integer", "minimum": field.least, "maximum": field.most},
         "argv": {"type": "array", "minItems": 1, "items": texts},
         "shell": {**texts, "minLength": 1},
+        "function": {**texts, "pattern": FUNCTION_PATTERN, "maxLength": field.most},
+        "arguments": {"anyOf": [{"type": "array"}, {"type": "object"}]},
         "path": {**texts, "pattern": "^/"},
         "env": {"type": "object", "maxProperties": field.most, "additionalProperties": texts},
         "weights": {

@@ -67,7 +67,12 @@ class Detached:
 
 
 class Runner(Protocol):
-    """One attempt's performer."""
+    """One attempt's performer.
+
+    One whose work lives in its own process, where nobody else can find or end it, has an attribute `kept` that is
+    false, or a method that says so of an action. Work that cannot be ended at all tells by `overdue` that its time
+    is over.
+    """
 
     def check(self, action: Mapping[str, object]) -> Refusal | None:
         """Say beforehand why this action cannot run here; spends nothing and starts nothing."""

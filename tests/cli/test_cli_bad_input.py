@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from cli_scene import Scene, dump_of
 
-from duly.core.fields import ARGUMENT_MOST, DESCRIPTION_MOST, NAME_MOST
+from duly.core.action_fields import ARGUMENT_MOST
+from duly.core.fields import DESCRIPTION_MOST, NAME_MOST
 
 WHEN = ("--when", "daily 09:00")
 WORK = ("--", "true")
@@ -75,6 +76,17 @@ BAD: dict[str, tuple[tuple[str, ...], int, str]] = {
     "leftovers": (("add", "x", "--leftovers", "kill", *WHEN, *WORK), 2, 'duly: --leftovers: "kill" is not one of end'),
     "idle timeout": (("add", "x", "--idle-timeout", "0s", *WHEN, *WORK), 2, "duly: --idle-timeout: "),
     "shell too long": (("add", "x", *WHEN, "--shell", "x" * 1048577), 2, "duly: --shell: it has 1,048,577 bytes"),
+    "call without colon": (("add", "x", *WHEN, "--call", "a.b"), 2, 'duly: --call: "a.b" has no colon'),
+    "call and command": (("add", "x", *WHEN, "--call", "a:b", *WORK), 2, "duly: --call: a command after -- and --call"),
+    "args no JSON": (("add", "x", *WHEN, "--call", "a:b", "--args", "[1"), 2, "duly: --args: it is not JSON"),
+    "args no list": (("add", "x", *WHEN, "--call", "a:b", "--args", "1"), 2, "duly: --args: 1 is neither a list"),
+    "args of a command": (("add", "x", *WHEN, "--args", "[]", *WORK), 2, "duly: --args: a command takes none"),
+    "place of a call": (("add", "x", *WHEN, "--call", "a:b", "--in", "space"), 2, 'duly: --in: "space" is not one of'),
+    "folder in a thread": (
+        ("add", "x", *WHEN, "--call", "a:b", "--in", "thread", "--cwd", "/"),
+        2,
+        "duly: --cwd: a function in a thread shares",
+    ),
     "input file": (("run", "kept", "--input", "@/nowhere/x"), 2, "duly: --input: /nowhere/x cannot be read"),
     "state": (("runs", "--state", "held"), 2, 'duly: --state: "held" is not one of'),
     "since": (("runs", "--since", "yesterday"), 2, "duly: --since: "),

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from duly.core.action_fields import ACTION, FIELDS_OF
 from duly.core.definition_json import definition_from_json, definition_to_json
-from duly.core.fields import ACTION, DESCRIPTION_MOST, FIELDS, NAME_MOST
+from duly.core.fields import DESCRIPTION_MOST, FIELDS, NAME_MOST
 from duly.core.reading import read_name
 from duly.core.rule_fields import QUEUE_MOST, RULES
-from duly.core.task import Definition, Rules
+from duly.core.task import DEFAULT_TIMEOUT, Definition, Rules
 from duly.definitions import json_schema, read_definition
 from duly.errors import Invalid
 
@@ -173,7 +174,8 @@ def test_every_rule_and_every_part_of_an_action_has_a_field() -> None:
     for field in RULES:
         default = getattr(Rules(), field.name)
         assert (field.default is None) == (default is None)
-    assert {field.name for field in ACTION} == {"argv", "shell", "cwd", "env"}
+    assert {field.name for field in ACTION} == {name for names in FIELDS_OF.values() for name in names}
+    assert set(FIELDS_OF) <= set(DEFAULT_TIMEOUT)
 
 
 @pytest.mark.parametrize(

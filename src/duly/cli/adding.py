@@ -1,7 +1,6 @@
 """`add`: a new task, answered with what was understood."""
 
 import os
-from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from duly.cli import out
+from duly.cli.actions import action_text, check_words, kind_of, kind_told, takes_folder, unfound
 from duly.cli.fields import gathered, options
 from duly.cli.frame import settings
 from duly.cli.moments import coming_text
@@ -32,17 +32,24 @@ def _add(name: str, extra: tuple[str, ...], dry_run: bool, **given: Any) -> None
     from duly.operations.limits import check_fits
     from duly.operations.lookup import caller
 
-    argv = words()
-    _check_words(extra, argv, given)
-    given["cwd"] = _folder(given["cwd"], given["project"])
-    wanted = gathered({"name": name, "argv": argv, **given})
+    given["argv"] = words()
+    if not given["triggers"]:
+        raise Invalid("it is missing", field="triggers", hint="--when 'daily 09:00', or --when manual")
+    check_words(extra, given)
+    if takes_folder(given):
+        given["cwd"] = _folder(given["cwd"], given["project"])
+    wanted = gathered({"name": name, **given})
     action = wanted.setdefault("action", {})
     assert isinstance(action, dict)
-    action["kind"] = "command"
+    action["kind"] = kind_of(given)
     now = clock.now()
     machine = zones.machine_zone() if given["zone"] is None else None
     read = read_definition(wanted, now=now, default_zone=machine)
-    warnings = (*read.warnings, *(no_folder(given["cwd"]) if given["cwd"] else ()))
+    warnings = (
+        *read.warnings,
+        *(no_folder(given["cwd"]) if given["cwd"] else ()),
+        *unfound(read.definition.action),
+    )
     if dry_run and not address().path.exists():
         task = tasks.first_version(read.definition, now=now, by=caller(), source={"kind": "cli"})
     else:
@@ -81,25 +88,6 @@ def no_folder(cwd: str) -> tuple[str, ...]:
     return (f"--cwd: {cwd} is no folder now; a run that finds none there fails (no_directory)",)
 
 
-def _check_words(extra: tuple[str, ...], argv: tuple[str, ...] | None, given: Mapping[str, object]) -> None:
-    if extra:
-        raise Invalid(
-            f'"{plain(extra[0])}" was not expected: the command stands after --',
-            field="action.argv",
-            hint=f"duly add NAME --when WHEN -- {plain(' '.join(extra))}",
-        )
-    if not given["triggers"]:
-        raise Invalid("it is missing", field="triggers", hint="--when 'daily 09:00', or --when manual")
-    if not argv and given["shell"] is None:
-        raise Invalid(
-            "it is missing: what shall be done?",
-            field="action.argv",
-            hint="duly add NAME --when WHEN -- COMMAND ARG…, or --shell LINE",
-        )
-    if argv and given["shell"] is not None:
-        raise Invalid("a command after -- and --shell exclude each other", field="action.shell")
-
-
 def _answer(task: "Task", warnings: tuple[str, ...], *, dry_run: bool) -> None:
     from itertools import islice
 
@@ -130,7 +118,7 @@ def _answer(task: "Task", warnings: tuple[str, ...], *, dry_run: bool) -> None:
 
 def _understood(task: "Task", coming: "list[Coming]", now: datetime) -> list[tuple[str, str | Cell]]:
     from duly import zones
-    from duly.cli.words import command_text, rules_told
+    from duly.cli.words import rules_told
     from duly.operations import previewing, shapes
 
     definition = task.definition
@@ -144,8 +132,8 @@ def _understood(task: "Task", coming: "list[Coming]", now: datetime) -> list[tup
         ("canonical", previewing.canonical(definition.triggers)),
         ("zone", definition.zone),
         ("next", nexts or "by hand only: `duly run`"),
-        ("command", plain(command_text(definition.action))),
-        ("in", plain(str(definition.action.get("cwd", "")))),
+        (kind_told(definition.action), plain(action_text(definition.action))),
+        *([("in", plain(str(definition.action["cwd"])))] if "cwd" in definition.action else []),
         ("rules", "\n".join(rules_told(rules, definition.own_rules))),
     ]
     return rows
@@ -154,10 +142,14 @@ def _understood(task: "Task", coming: "list[Coming]", now: datetime) -> list[tup
 add = Parted(
     "add",
     callback=_add,
-    help="Add a task. All after -- is the command, as it stands; --shell LINE runs a line by sh -c instead.",
+    help=(
+        "Add a task. All after -- is the command, as it stands; --shell LINE runs a line by sh -c instead, and"
+        " --call package.module:function calls a Python function."
+    ),
     epilog=(
         "duly add backup --when 'daily 03:00' --zone Europe/Berlin -- pg_dump -f /backup/db.sql mydb\n"
-        "duly add beat --when 'every 15m' --overlap queue --shell 'date >> beat.txt'"
+        "duly add beat --when 'every 15m' --overlap queue --shell 'date >> beat.txt'\n"
+        "duly add tidy --when 'daily 04:00' --call shop.jobs:tidy --args '[\"/srv/shop\", 30]'"
     ),
     params=[
         click.Argument(["name"], metavar="NAME"),

@@ -22,6 +22,7 @@ SPELLED: Mapping[str, str] = {
     "rules.limits": "--limit",
     "action": "COMMAND",
     "action.argv": "COMMAND",
+    "action.function": "--call",
     "instant": "INSTANT",
     # What is no field of a definition, in the words of the commands that take it.
     "key": "--key",
@@ -106,8 +107,8 @@ def _json_of(field: Field, value: object) -> object:
         return _weights(field, cast(Sequence[str], value))
     if field.kind == "count":
         return whole_number(cast(str, value), field.path)
-    if field.kind == "gate" and str(value).lstrip().startswith("{"):
-        return _gate(field, str(value))
+    if field.kind == "arguments" or (field.kind == "gate" and str(value).lstrip().startswith("{")):
+        return _json(field, str(value))
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -147,11 +148,13 @@ def _weights(field: Field, words: Sequence[str]) -> dict[str, int]:
     return weights
 
 
-def _gate(field: Field, text: str) -> object:
+def _json(field: Field, text: str) -> object:
     try:
         return json.loads(text)
-    except ValueError as bad:
-        raise Invalid("it begins like JSON and is none", field=field.path, text=text, at=0) from bad
+    except (ValueError, RecursionError) as bad:
+        at = bad.pos if isinstance(bad, json.JSONDecodeError) else 0
+        hint = """'["one", 2]', or '{"name": "value"}'""" if field.kind == "arguments" else None
+        raise Invalid("it is not JSON", field=field.path, text=text, at=at, hint=hint) from bad
 
 
 def _pairs(field: Field, words: Sequence[str]) -> dict[str, str]:

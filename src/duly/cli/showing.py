@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from duly.cli import out
+from duly.cli.actions import action_text, kind_told
 from duly.cli.frame import command, settings
 from duly.cli.joining import find
 from duly.cli.listing import state, why
 from duly.cli.moments import away, coming_text, distance, full_text, took
 from duly.cli.table import Cell, pairs, plain, trimmed, wrapped
-from duly.cli.words import colour, command_text, failure, many, rules_told
+from duly.cli.words import colour, failure, many, rules_told
 from duly.cli.words import told as told_word
 from duly.errors import Refused
 
@@ -105,7 +106,7 @@ def _schedule(shown: "TaskShown", zone: "ZoneInfo | None", now: datetime) -> Row
         ("canonical", str(shown.shape["canonical"])),
         ("zone", definition.zone),
         ("next", coming or "none by itself"),
-        ("command", plain(command_text(action))),
+        (kind_told(action), plain(action_text(action))),
         ("in", plain(str(action.get("cwd") or "")) + (" (the project's folder)" if "cwd" in inherited else "")),
     ]
     env = cast(Mapping[str, str], action.get("env") or {})

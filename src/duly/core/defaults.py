@@ -60,12 +60,16 @@ def with_defaults(
     values = {**store, **project}
     action = definition.action
     rules = {name: values[name] for name in inherited}
-    if folder is not None and action.get("cwd") is None and action.get("kind") in KINDS_WITH_A_FOLDER:
+    if folder is not None and action.get("cwd") is None and _has_folder(action):
         action = {**action, "cwd": folder}
         inherited["cwd"] = "project"
     if not inherited:
         return definition
     return replace(definition, action=action, rules=_replaced(definition.rules, rules), inherited=inherited)
+
+
+def _has_folder(action: Mapping[str, object]) -> bool:
+    return action.get("kind") in KINDS_WITH_A_FOLDER and action.get("in") != "thread"
 
 
 def without_defaults(definition: Definition) -> Definition:

@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 from typing import cast
 
 from duly.core import spans, trigger_json
+from duly.core.action_fields import ACTION, FIELDS_OF
 from duly.core.field import Field
-from duly.core.fields import ACTION, BY_PATH, FIELDS, TRIGGERS_MOST
+from duly.core.fields import BY_PATH, FIELDS, TRIGGERS_MOST
 from duly.core.reading import read_field, refuse_unknown, shown
 from duly.core.rule_fields import RULES
 from duly.core.task import Definition, Gate, Rules
@@ -20,7 +21,7 @@ from duly.errors import Invalid
 TOP: tuple[str, ...] = tuple(dict.fromkeys(field.place[0] for field in FIELDS))
 RULE_NAMES: tuple[str, ...] = tuple(field.name for field in RULES)
 ACTION_NAMES: tuple[str, ...] = ("kind", *(field.name for field in ACTION))
-ACTION_KINDS: tuple[str, ...] = ("command",)
+ACTION_KINDS: tuple[str, ...] = tuple(FIELDS_OF)
 PLAIN: tuple[Field, ...] = tuple(
     field for field in FIELDS if len(field.place) == 1 and field.kind != "triggers" and field.name != "name"
 )
@@ -142,7 +143,7 @@ def triggers_from_json(stored: object) -> tuple[Trigger, ...]:
 
 
 def action_from_json(stored: object) -> Mapping[str, object]:
-    """Read an action: a command by `argv` or by `shell`, with where it works and what it is told."""
+    """Read an action: its kind, and of the fields those that this kind has."""
     if not isinstance(stored, Mapping):
         raise Invalid("what to do is missing", field="action", hint='{"kind": "command", "argv": ["echo", "hello"]}')
     kind = stored.get("kind")
@@ -156,12 +157,33 @@ def action_from_json(stored: object) -> Mapping[str, object]:
     action: dict[str, object] = {"kind": kind}
     for field in ACTION:
         # A stored null is the same as nothing written: shapes show all fields, and what was shown reads back.
-        if stored.get(field.name) is not None:
-            action[field.name] = read_field(field, stored[field.name])
-    if ("argv" in action) == ("shell" in action):
+        if stored.get(field.name) is None:
+            continue
+        if field.name not in FIELDS_OF[kind]:
+            allowed = [*FIELDS_OF[kind]]
+            raise Invalid(f"a {kind} has no such field", field=field.path, details={"allowed": allowed})
+        action[field.name] = read_field(field, stored[field.name])
+    _check_action(action)
+    return action
+
+
+def _check_action(action: Mapping[str, object]) -> None:
+    """Refuse fields that say nothing, or two things at once."""
+    if action["kind"] == "command" and ("argv" in action) == ("shell" in action):
         both = "argv" in action
         raise Invalid(
             "argv and shell exclude each other" if both else "neither argv nor shell says what to run",
             field="action.shell" if both else "action.argv",
         )
-    return action
+    if action["kind"] == "call":
+        if "function" not in action:
+            raise Invalid(
+                "which function is called is missing", field="action.function", hint="package.module:function"
+            )
+        for name in ("cwd", "env") if action.get("in") == "thread" else ():
+            if action.get(name):
+                raise Invalid(
+                    "a function in a thread shares folder and variables with all of its process",
+                    field=f"action.{name}",
+                    hint="in child",
+                )

@@ -15,6 +15,8 @@ Kind = Literal[
     "count",
     "argv",
     "shell",
+    "function",
+    "arguments",
     "path",
     "env",
     "weights",

@@ -7,6 +7,7 @@ write it, and its limits.
 
 from collections.abc import Mapping
 
+from duly.core.action_fields import ACTION
 from duly.core.field import Field
 from duly.core.rule_fields import RULES
 
@@ -19,44 +20,6 @@ TRIGGERS_MOST = 20
 INPUT_MOST = 10 * 1024 * 1024
 NOTE_MOST = 500
 KEY_MOST = 200
-# What Linux takes for one argument of a program, its end mark included, and room for all of them together.
-ARGUMENT_MOST = 128 * 1024 - 1
-ARGUMENTS_MOST = 1024 * 1024
-CWD_MOST = 4_095
-ENV_MOST = 500
-
-ACTION: tuple[Field, ...] = (
-    Field(
-        name="argv", place=("action", "argv"), kind="argv", help="the program and its arguments", most=ARGUMENTS_MOST
-    ),
-    Field(
-        name="shell",
-        place=("action", "shell"),
-        kind="shell",
-        help="a line for sh -c, in place of -- COMMAND",
-        most=ARGUMENTS_MOST,
-        metavar="LINE",
-    ),
-    Field(
-        name="cwd",
-        place=("action", "cwd"),
-        kind="path",
-        help="the folder to work in",
-        default_text="this folder",
-        most=CWD_MOST,
-        metavar="PATH",
-    ),
-    Field(
-        name="env",
-        place=("action", "env"),
-        kind="env",
-        help="a variable for the command (may be repeated)",
-        default={},
-        most=ENV_MOST,
-        metavar="K=V",
-    ),
-)
-
 FIELDS: tuple[Field, ...] = (
     Field(name="name", place=("name",), kind="name", help="the task's name", most=NAME_MOST),
     Field(

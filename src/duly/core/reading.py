@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from duly.core import spans
+from duly.core.action_fields import ARGUMENT_MOST
 from duly.core.field import Field, Kind
-from duly.core.fields import ARGUMENT_MOST, LABEL_KEY_MOST, LABEL_VALUE_MOST, NAME_MOST
+from duly.core.fields import LABEL_KEY_MOST, LABEL_VALUE_MOST, NAME_MOST
 from duly.core.rule_fields import WEIGHT_MOST, WORD_MOST
 from duly.core.task import DEFAULT_GATE_TIMEOUT, Gate
 from duly.errors import Invalid
@@ -127,6 +128,11 @@ def _text(value: object, path: str, most: int = 0, *, what: str = "text") -> str
     return value
 
 
+def read_text(value: object, field: str) -> str:
+    """Read a text: valid UTF-8, without NUL."""
+    return _text(value, field)
+
+
 def _read_name(field: Field, value: object) -> str:
     return read_name(value, field.path)
 
@@ -234,6 +240,12 @@ def _read_shell(field: Field, value: object) -> str:
     return line
 
 
+def _read_call(field: Field, value: object) -> object:
+    from duly.core import call_reading
+
+    return call_reading.read(field, value)
+
+
 def _read_path(field: Field, value: object) -> str:
     path = _text(value, field.path)
     if not path.startswith("/"):
@@ -326,6 +338,8 @@ _READERS: Mapping[Kind, Callable[[Field, object], object]] = {
     "count": _read_count,
     "argv": _read_argv,
     "shell": _read_shell,
+    "function": _read_call,
+    "arguments": _read_call,
     "path": _read_path,
     "env": _read_env,
     "weights": _read_weights,

@@ -49,12 +49,13 @@ def hold(
         assignment=assignment,
         rules=definition.rules,
         runner=runner,
-        kept=is_kept(runner),
+        kept=is_kept(runner, definition),
         trust_end_us=trust_end_us,
         gate=gate,
     )
 
 
-def is_kept(runner: Runner) -> bool:
-    """Whether this runner's work is a process under a keeper; a runner that says nothing is believed to be so."""
-    return bool(getattr(runner, "kept", True))
+def is_kept(runner: Runner, definition: Definition) -> bool:
+    """Whether this work is a process under a keeper; a runner that says nothing is believed to make it so."""
+    kept = getattr(runner, "kept", True)
+    return bool(kept(definition.action) if callable(kept) else kept)

@@ -21,6 +21,7 @@ from duly.holder.planner import Planner
 from duly.holder.presence import Presence, place_of
 from duly.holder.recovery import Recovery
 from duly.holder.settling import Settled, Settler
+from duly.holder.stopping import Stopping
 from duly.holder.sweeper import Sweeper, TakenOver
 from duly.holder.tidying import Tidier
 from duly.holder.watch import Watch
@@ -91,6 +92,7 @@ class Holder:
         )
         self._heart_store = store.another()
         self.heart = Heart(self._heart_store, self.id, self._boot, wish.figures, self.holdings)
+        self._stopping = Stopping(store, self.holdings)
         self._tidier = Tidier(store)
         self._deaths_tidied = -1  # once at the start too: the last to serve may have died alone
         self.unblocker = Unblocker(self._heart_store, self._boot, self._tell)
@@ -241,6 +243,7 @@ class Holder:
         taken = self.sweeper.strays(strays) if strays else []
         if machine.monotonic_s() >= self._next_sweep_s:
             self._next_sweep_s = machine.monotonic_s() + SWEEP_EVERY_S
+            self._stopping.step()
             if not self._nobody_else:
                 taken += self.sweeper.step()
                 # What appears after this sweep is noticed as a change, once there was a look to compare with.
@@ -341,6 +344,8 @@ class Holder:
                 holding.stop("detach" if holding.kept else "term", "shutdown")
         left = len(self.holdings)
         self._settle_until(machine.monotonic_s() + STOP_WITHIN_S)
+        while self._wish.outlasts and self._stopping.unended():
+            self._settle_until(machine.monotonic_s() + STOP_WITHIN_S)
         self._tell("stopped", {"handed_over_or_ended": left or None, "still_held": len(self.holdings) or None})
         self._beating.stop()
         self._carriers.close()
@@ -352,6 +357,7 @@ class Holder:
                 return
             try:
                 self._look()
+                self._stopping.step()
                 if len(self._inbox):
                     self.writer.step()
             except StoreAway as error:
@@ -369,6 +375,8 @@ class Holder:
             self._tell("store away", {"error": error.message})
 
     def _leave(self) -> None:
+        if self._stopping.unended():
+            return  # the end of this process ends that work, and frees the lock that proves it
         self._set_state("gone")
         self._presence.leave()
         self._inbox.close()

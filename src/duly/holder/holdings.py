@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterable
 
+from duly import clock
 from duly.core.run import Run
 from duly.core.task import Rules
 from duly.ports import Assignment, How, Runner
@@ -34,6 +35,10 @@ class Holding:
         """What is asked before the work begins; nothing where that has begun."""
         self.stop_why: str | None = None
         """Why this holder asked for the end: a reason of the closed set, or nothing."""
+        self.asked_s: float | None = None
+        """When the end was first asked for, on the clock of waits."""
+        self.asked_noted = False
+        """The run says so."""
         self.done = False
         """Its work has ended or was let go; only the writing of that is left."""
 
@@ -41,6 +46,8 @@ class Holding:
         """Ask for the end of the work, and remember the first reason why."""
         if self.stop_why is None:
             self.stop_why = why
+        if self.asked_s is None and how != "detach":
+            self.asked_s = clock.monotonic_s()
         if self.gate is not None:
             self.gate.stop(how)
         self.runner.stop(how)

@@ -173,7 +173,7 @@ class Sweeper:
     def _may_take(self, definition: Definition, why: str) -> bool:
         factory = self._registry.factory(str(definition.action["kind"]))
         # Work inside a silent process cannot be ended from here: its run stays that process's until it is dead.
-        return factory is not None and (why != "lease_over" or is_kept(factory()))
+        return factory is not None and (why != "lease_over" or is_kept(factory(), definition))
 
     def _hold(self, run: Run, definition: Definition, sent_us: int) -> Holding:
         factory = self._registry.factory(str(definition.action["kind"]))

@@ -18,6 +18,8 @@ class Wish:
     drain: timedelta
     until_idle: bool = False
     labels: Sequence[str] = ()
+    outlasts: bool = False
+    """The process goes on after this holder, which therefore stays as long as work in its threads."""
 
 
 def wish(
@@ -28,6 +30,7 @@ def wish(
     drain: timedelta | None = None,
     until_idle: bool = False,
     labels: Sequence[str] = (),
+    outlasts: bool = False,
 ) -> Wish:
     """Make a wish with the defaults filled in; Invalid when the figures leave no room for safety."""
     made = figures(**{name: value for name, value in (("beat", beat), ("lease", lease)) if value is not None})
@@ -37,4 +40,5 @@ def wish(
         drain=drain if drain is not None else timedelta(seconds=30),
         until_idle=until_idle,
         labels=tuple(sorted({read_word(label, "--label") for label in labels})),
+        outlasts=outlasts,
     )

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from duly import ids
 from duly.core import lifecycle
+from duly.core.action_fields import ARGUMENT_MOST, ARGUMENTS_MOST
 from duly.core.admission import rank_of
-from duly.core.fields import ARGUMENT_MOST, ARGUMENTS_MOST, INPUT_MOST, KEY_MOST
+from duly.core.fields import INPUT_MOST, KEY_MOST
 from duly.core.names import key_of
 from duly.core.occurrences import manual_key
 from duly.core.reading import shown

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from duly.store.projects import Project
     from duly.store.rows import HolderRow, Pause, Written
 
+UNSAID: Mapping[str, Mapping[str, object]] = {
+    "command": {"cwd": None, "env": {}},
+    "call": {"args": [], "in": "child", "cwd": None, "env": {}},
+}
+"""Fields of an action that are shown also where nothing was said of them, by its kind."""
 PUBLIC_STATE: Mapping[str, str] = {"held": "running"}
 
 
@@ -78,11 +83,9 @@ def broken(why: Broken | None) -> dict[str, object] | None:
 
 
 def action(given: Mapping[str, object]) -> dict[str, object]:
-    """Show an action; `cwd` and `env` are there even where nothing was said of them."""
-    shown = action_to_json(given)
-    if shown.get("kind") == "command":
-        shown = {"cwd": None, "env": {}} | shown
-    return shown
+    """Show an action; what its kind takes of these is there even where nothing was said of it."""
+    kind = given.get("kind")
+    return {"kind": kind, **UNSAID.get(str(kind), {}), **action_to_json(given)} if given else {}
 
 
 def rules(task: Task) -> dict[str, object]:

@@ -6,6 +6,7 @@ from importlib.metadata import entry_points
 
 from duly.core.task import Gate
 from duly.ports import RunnerFactory
+from duly.runners.call import Call
 from duly.runners.command import Command
 from duly.runners.gates import Asking
 from duly.runners.nurseries import Nursery
@@ -21,6 +22,7 @@ class Registry:
         self._lock = threading.Lock()
         self._known: dict[str, RunnerFactory | None] = {
             "command": lambda: Command(self.nursery),
+            "call": lambda: Call(self.nursery),
             **(extra or {}),
         }
 

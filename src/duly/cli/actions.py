@@ -1,0 +1,84 @@
+"""What a command line says shall be done: a command, a shell line, or a function to call."""
+
+import json
+from collections.abc import Mapping
+
+from duly.cli.fields import spelled
+from duly.cli.table import plain
+from duly.core.action_fields import FIELDS_OF
+from duly.errors import Invalid
+
+SAYS = ("argv", "shell", "function")
+"""Fields each of which alone says what shall be done."""
+KIND_BY: Mapping[str, str] = {"argv": "command", "shell": "command", "function": "call"}
+
+
+def check_words(extra: tuple[str, ...], given: Mapping[str, object]) -> None:
+    """Refuse words that say nothing or too much; `given` holds the options, and under `argv` the words after `--`."""
+    if extra:
+        raise Invalid(
+            f'"{plain(extra[0])}" was not expected: the command stands after --',
+            field="action.argv",
+            hint=f"duly add NAME --when WHEN -- {plain(' '.join(extra))}",
+        )
+    said = [name for name in SAYS if given.get(name) or (name != "argv" and given.get(name) is not None)]
+    if not said:
+        raise Invalid(
+            "it is missing: what shall be done?",
+            field="action.argv",
+            hint="duly add NAME --when WHEN -- COMMAND ARG…, or --shell LINE, or --call package.module:function",
+        )
+    if len(said) > 1:
+        words = ["a command after --" if name == "argv" else spelled(f"action.{name}") for name in said]
+        raise Invalid(f"{' and '.join(words)} exclude each other", field=f"action.{said[1]}")
+    kind = KIND_BY[said[0]]
+    for name in ("args", "in", "cwd", "env"):
+        if given.get(name) and name not in FIELDS_OF[kind]:
+            raise Invalid(
+                f"a {kind} takes none", field=f"action.{name}", hint="it goes with --call package.module:function"
+            )
+
+
+def kind_of(given: Mapping[str, object]) -> str:
+    """Give the kind of action that the words mean."""
+    return next((KIND_BY[name] for name in SAYS if given.get(name)), "command")
+
+
+def takes_folder(given: Mapping[str, object]) -> bool:
+    """Say whether what is done works in a folder of its own; in a thread it works in its process's."""
+    return given.get("in") != "thread"
+
+
+def kind_told(action: Mapping[str, object]) -> str:
+    """Give the word before what is done."""
+    return "calls" if action.get("kind") == "call" else "command"
+
+
+def action_text(action: Mapping[str, object]) -> str:
+    """Write what is done as it would be typed, or as it would be called."""
+    from duly.cli.words import command_text
+
+    if action.get("kind") != "call":
+        return command_text(action)
+    args = action.get("args") or ()
+    if isinstance(args, Mapping):
+        words = [f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in args.items()]
+    else:
+        assert isinstance(args, list | tuple)
+        words = [json.dumps(value, ensure_ascii=False) for value in args]
+    where = ", in a thread" if action.get("in") == "thread" else ""
+    return f"{action['function']}({', '.join(words)}){where}"
+
+
+def unfound(action: Mapping[str, object]) -> tuple[str, ...]:
+    """Warn of a function that is not found from here; it may be where it will be called."""
+    if action.get("kind") != "call":
+        return ()
+    import sys
+
+    from duly.runners import functions
+
+    cwd = action.get("cwd")
+    path = [*([cwd] if isinstance(cwd, str) else []), *sys.path]
+    fault = functions.fault(str(action["function"]), path, here=False)
+    return () if fault is None else (f"--call: {fault}; a run that does not find it either fails",)

@@ -1,0 +1,75 @@
+"""What a task does, as a table: the fields of its action, and which of them each kind of action has."""
+
+from collections.abc import Mapping
+
+from duly.core.field import Field
+
+# What Linux takes for one argument of a program, its end mark included, and room for all of them together.
+ARGUMENT_MOST = 128 * 1024 - 1
+ARGUMENTS_MOST = 1024 * 1024
+CWD_MOST = 4_095
+ENV_MOST = 500
+FUNCTION_MOST = 500
+
+ACTION: tuple[Field, ...] = (
+    Field(
+        name="argv", place=("action", "argv"), kind="argv", help="the program and its arguments", most=ARGUMENTS_MOST
+    ),
+    Field(
+        name="shell",
+        place=("action", "shell"),
+        kind="shell",
+        help="a line for sh -c, in place of -- COMMAND",
+        most=ARGUMENTS_MOST,
+        metavar="LINE",
+    ),
+    Field(
+        name="function",
+        place=("action", "function"),
+        kind="function",
+        help="a Python function to call, in place of -- COMMAND",
+        most=FUNCTION_MOST,
+        metavar="package.module:function",
+    ),
+    Field(
+        name="args",
+        place=("action", "args"),
+        kind="arguments",
+        help="what the function is called with: a JSON list, or an object of names",
+        default=[],
+        most=ARGUMENTS_MOST,
+        metavar="JSON",
+    ),
+    Field(
+        name="in",
+        place=("action", "in"),
+        kind="choice",
+        help="where the function runs; what runs in a thread cannot be ended",
+        default="child",
+        allowed=("child", "thread"),
+    ),
+    Field(
+        name="cwd",
+        place=("action", "cwd"),
+        kind="path",
+        help="the folder to work in",
+        default_text="this folder",
+        most=CWD_MOST,
+        metavar="PATH",
+    ),
+    Field(
+        name="env",
+        place=("action", "env"),
+        kind="env",
+        help="a variable for the command (may be repeated)",
+        default={},
+        most=ENV_MOST,
+        metavar="K=V",
+    ),
+)
+
+FIELDS_OF: Mapping[str, tuple[str, ...]] = {
+    "command": ("argv", "shell", "cwd", "env"),
+    "call": ("function", "args", "in", "cwd", "env"),
+}
+"""The kinds of actions, and the fields that each of them has."""
