@@ -96,8 +96,8 @@ def test_a_gate_is_not_asked_in_a_folder_that_is_gone_or_without_its_secrets(nur
     assert "the secret NO_SUCH_SECRET" in found.told
 
 
-def test_a_gate_sees_what_its_work_would_see(nursery: Nursery, tmp_path: Path) -> None:
-    line = 'env > seen; cat "$DULY_INPUT_FILE" >> seen; pwd > here'
+def test_a_gate_sees_what_its_work_would_see_and_may_be_silent(nursery: Nursery, tmp_path: Path) -> None:
+    line = 'env > seen; cat "$DULY_INPUT_FILE" >> seen; pwd > here; sleep 0.5'
     assignment = work(tmp_path, input="a ticket", args=("--more",), idle_timeout=timedelta(seconds=0.1))
     assert isinstance(Asking(nursery, gate(line)).ask(assignment), Open)
     seen = (tmp_path / "seen").read_text()
@@ -141,6 +141,13 @@ def test_a_gate_that_is_stopped_gives_no_answer_and_is_never_handed_over(
         assert future.result(20) == Stopped()
     assert not lives(pid)
     assert not assignment.folder.exists()
+
+
+def test_what_a_gate_leaves_running_is_ended_whatever_its_work_may_leave(nursery: Nursery, tmp_path: Path) -> None:
+    assignment = work(tmp_path, leftovers="leave")
+    assert isinstance(Asking(nursery, gate("sleep 600 & echo $! > pids")).ask(assignment), Open)
+    [pid] = numbers(tmp_path / "pids")
+    assert not lives(pid)
 
 
 def test_a_gate_that_was_stopped_before_is_not_asked_at_all(nursery: Nursery, tmp_path: Path) -> None:
