@@ -37,7 +37,8 @@ def run(found: "Why") -> Rows:
     opened = "on time" if late < timedelta(seconds=1) else f"{distance(late)} late"
     whom = f"by {run.opened_by_whom}" if run.opened_by_whom else noticed(found)
     how = OPENED.get(run.opened_by, f"{run.opened_by}")
-    rows.append(("run", said(f"{ending(run.id)}, opened {opened}{how} {whom}".rstrip())))
+    again = f", again after {ending(run.retry_of)}" if run.retry_of else ""
+    rows.append(("run", said(f"{ending(run.id)}, opened {opened}{how} {whom}".rstrip() + again)))
     if found.kind == "task" or len(found.story) > STORY_SHOWN:
         rows += _attempts(found)
     if found.held_by is not None and run.state == "held":

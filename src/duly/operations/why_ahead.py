@@ -10,6 +10,7 @@ from duly.core.names import key_of
 from duly.core.planning import times_left
 from duly.core.run import Run
 from duly.core.schedule import TICK, count_due
+from duly.core.skips import covering
 from duly.core.spans import write_instant
 from duly.core.task import Definition, timeout_of
 from duly.operations.lookup import told
@@ -112,11 +113,11 @@ def _held(asking: Asking, at: datetime) -> list[Trouble]:
 
 
 def _skipped(asking: Asking, at: datetime) -> list[Trouble]:
-    for one in asking.session.skips.of(asking.task.id, after=at - TICK):
-        if one.first <= at <= one.last:
-            figures = {"by": one.by} | ({"note": one.note} if one.note else {})
-            return [Trouble(what="skipped_by_hand", sure=True, figures=figures)]
-    return []
+    one = covering(asking.session.skips.of(asking.task.id, after=at - TICK), at)
+    if one is None:
+        return []
+    figures = {"by": one.by} | ({"note": one.note} if one.note else {})
+    return [Trouble(what="skipped_by_hand", sure=True, figures=figures)]
 
 
 def _nobody(asking: Asking, holders: Sequence[HolderRow], at: datetime) -> list[Trouble]:
