@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal, Protocol
 
+from duly.core.events import Event
 from duly.core.reasons import Refusal
 
 How = Literal["term", "kill", "detach"]
@@ -39,6 +40,8 @@ class Assignment:
     """How long the work may say nothing; None: for as long as it likes."""
     leftovers: Literal["end", "leave"] = "end"
     """What becomes of processes that a work which succeeded leaves running."""
+    event: Event | None = None
+    """What the run was opened for, where that was an event."""
     folder: Path
     """The attempt's folder in the run folder: lock, begun, end, exit and log. The runner makes it."""
 

@@ -31,6 +31,8 @@ SPELLED: Mapping[str, str] = {
     "until": "--until",
     "dir": "--dir",
     "target": "TASK",
+    "source": "SOURCE",
+    "data": "--data",
 }
 SWITCHED_OFF: Mapping[str, str] = {"enabled": "add it switched off"}
 """Switches that stand on by default, whose option switches them off."""

@@ -35,6 +35,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "remove": ("switching", "remove a task; its ledger stays"),
     "run": ("running", "run a task now"),
     "retry": ("running", "do an ended run again"),
+    "emit": ("events", "emit an event, for the tasks that listen to its source"),
     "cancel": ("running", "end a run"),
     "runs": ("listing", "list the runs, the newest first"),
     "skip": ("skipping", "let occurrences not run, also ones to come"),

@@ -27,8 +27,8 @@ SHOWN = 50
 FOLLOWED_FROM = 10
 PAGE = 1_000
 TELLING = (
-    *("cause", "outcome", "exit_code", "late_by_s", "why", "from", "next", "scope", "note", "version", "count"),
-    *("changed", "limit", "project", "defaults"),
+    *("source", "key", "cause", "outcome", "exit_code", "late_by_s", "why", "from", "next", "scope", "note", "version"),
+    *("count", "changed", "limit", "project", "defaults"),
 )
 LATE_LEAST_S = 0.001
 NARROW = 110

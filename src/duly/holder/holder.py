@@ -64,6 +64,7 @@ class Holder:
         self._nobody_else = False
         """The last sweep found no other holder and nothing held by one, and nobody has written since."""
         self._version_looked_s = 0.0
+        self._echoes = 0
         self._away_since_s: float | None = None
         self._told_away_s: dict[str, float] = {}
         self._newer: StoreNewer | None = None
@@ -194,7 +195,12 @@ class Holder:
         except StoreAway as error:
             self._away(error)
             return False
-        return again
+        return again or self._echoed()
+
+    def _echoed(self) -> bool:
+        """Tell whether events of Duly's own have opened runs since the last ask: our own writes show no other way."""
+        before, self._echoes = self._echoes, self.store.echoes
+        return before != self._echoes
 
     def _look(self) -> bool:
         """Ask whether anybody else has written to the store since the last look; if so, obey what was asked of us."""

@@ -1,9 +1,10 @@
 """The writer: one thread a process through which all of its work on runs is written, many writes to a commit."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from duly.core.events import Event
 from duly.core.task import Task
 from duly.holder.assignments import hold
 from duly.holder.carrier import Carriers
@@ -111,6 +112,7 @@ class Writer:
     def _turn(self, deliveries: list[Delivery]) -> Turn:
         sent_us = self._store.clock.lease_us()
         won: Sequence[Won] = ()
+        events: Mapping[str, Event] = {}
         holdings: list[Holding] = []
         try:
             with self._store.write() as session:
@@ -122,9 +124,10 @@ class Writer:
                     done = self._dispatcher.step(session, self._carriers.free)
                     won, ended, asked = done.won, done.ended, done.asked
                     self._holdings.claiming(one.run.id for one in won)
+                    events = session.events.by_ids({one.run.event for one in won if one.run.event is not None})
                     ended += self._trim(session, planned) if runs else 0
                 self.soonest = soonest(session)
-            holdings = [self.hold(one, sent_us) for one in won]
+            holdings = [self.hold(one, sent_us, events.get(one.run.event or "")) for one in won]
         finally:
             self._holdings.claimed(holdings, [one.run.id for one in won])
         self._let_go(settled)
@@ -135,7 +138,7 @@ class Writer:
     def _trim(self, session: Session, planned: list[Task]) -> int:
         return sum(trim(session, task) for task in planned)
 
-    def hold(self, won: Won, sent_us: int) -> Holding:
+    def hold(self, won: Won, sent_us: int, event: Event | None = None) -> Holding:
         """Make the holding of a claim that was won; `sent_us` is the lease clock before its first byte."""
         factory = self._registry.factory(str(won.definition.action["kind"]))
         assert factory is not None, "only kinds known here are claimed"
@@ -147,6 +150,7 @@ class Writer:
             run_folder=self._run_folder,
             gate=None if gate is None or won.run.anyway else self._registry.asking(gate),
             trust_end_us=sent_us + self._figures.trust_us,
+            event=event,
         )
 
     def _let_go(self, settled: list[Settled]) -> None:

@@ -12,7 +12,7 @@ from duly.errors import Invalid, Refused
 from duly.operations.judging import judge
 from duly.operations.limits import check_fits
 from duly.operations.lookup import find_task, project_key, told
-from duly.store import Session, Store, definitions_written
+from duly.store import Session, Store, definitions_written, listening
 from duly.store.holds import hold
 from duly.store.offers import withdraw
 from duly.store.plans import arm, disarm
@@ -44,7 +44,9 @@ def add(store: Store, definition: Definition, *, by: str, source: Mapping[str, o
                 details={"task": taken.id, "name": taken.definition.name, "project": taken.definition.project},
                 hint=f"another name, or duly remove {told(taken)}",
             )
-        if not dry_run:
+        if dry_run:
+            listening.check(session, task.id, definition)
+        else:
             task = definitions_written.add(session, task)
             session.ledger.add([_told(session, "defined", task, by, {"version": 1})])
     return task

@@ -168,6 +168,7 @@ def _indexes() -> None:
     _index("skips_task", "skips", ["task", "first_us"])
     _index("events_key", "events", ["source", "key"], unique=True, where="key IS NOT NULL")
     _index("events_at", "events", ["at_us"])
+    _index("runs_event", "runs", ["event"], where="event IS NOT NULL")
     _index("task_sources_source", "task_sources", ["source"])
     _index("throttles_until", "throttles", ["until_us"])
 
