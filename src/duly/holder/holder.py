@@ -11,12 +11,14 @@ from duly import ids, zones
 from duly.clock import MICROSECOND
 from duly.core.run import Entry
 from duly.errors import StoreAway, StoreBusy, StoreNewer
+from duly.holder import presence
 from duly.holder.blocking import Unblocker
 from duly.holder.carrier import Carrier, Carriers
 from duly.holder.dispatcher import Dispatcher
 from duly.holder.heart import Beaten, Beating, Guard, Heart
 from duly.holder.holdings import Holdings
 from duly.holder.inbox import Inbox
+from duly.holder.pacing import Pacing
 from duly.holder.planner import Planner
 from duly.holder.presence import Presence, place_of
 from duly.holder.recovery import Recovery
@@ -29,7 +31,7 @@ from duly.holder.wish import Wish
 from duly.holder.writer import Writer
 from duly.runners import processes
 from duly.runners.registry import Registry
-from duly.store import Store
+from duly.store import Session, Store
 from duly.store.rows import HolderRow
 
 LOOK_EVERY_S = 0.2
@@ -77,7 +79,8 @@ class Holder:
         self._recovery = Recovery(store.clock, self.carrier, self._inbox.deliver, store, self.id)
         self.sweeper = Sweeper(store, self.id, self.place, wish.figures, self.holdings, registry)
         self.dispatcher = Dispatcher(self.id, self._boot, wish.figures.lease_us, registry.kinds, wish.labels)
-        self._planner = Planner(self.id)
+        self._pacing = Pacing(registry.starts_at_once, wish.catch_up_spacing)
+        self._planner = Planner(self.id, lives=self._lives, pacing=self._pacing)
         self.writer = Writer(
             store,
             planner=self._planner,
@@ -161,6 +164,8 @@ class Holder:
         while True:
             try:
                 with self.store.write(patience_s=self._wish.figures.beat_us / 1e6) as session:
+                    if not any(self._lives(session, other) for other in session.holders.living()):
+                        self._pacing.ready_at = session.now + self._wish.catch_up_delay
                     session.holders.insert(row)
                     session.crowd.set_labels(row.id, row.labels)
                     self._planner.take_back(session)
@@ -170,6 +175,10 @@ class Holder:
                 self.unblocker.step()
                 if machine.monotonic_s() > until_s or self._stop.is_set():
                     raise
+
+    def _lives(self, session: Session, row: HolderRow) -> bool:
+        folder = self.store.address.run_folder
+        return presence.answers(row, run_folder=folder, boot=self._boot, lease_us=session.lease_us)
 
     def die(self) -> None:
         """Give everything back to the system without a word to the store, as a killed process does."""

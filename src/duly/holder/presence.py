@@ -9,7 +9,9 @@ import os
 from pathlib import Path
 from typing import Literal
 
+from duly.clock import MICROSECOND
 from duly.errors import StoreAway
+from duly.store.rows import HolderRow
 
 Life = Literal["alive", "dead", "unknown"]
 
@@ -51,6 +53,13 @@ def life_of(run_folder: Path, holder: str) -> Life:
     finally:
         os.close(descriptor)
     return "dead"
+
+
+def answers(row: HolderRow, *, run_folder: Path, boot: str, lease_us: int) -> bool:
+    """Whether a holder is there and not silent: its lock is held, and its last beat is younger than its lease."""
+    if row.boot != boot or lease_us - row.beat_lease_us > row.lease_for // MICROSECOND:
+        return False
+    return life_of(run_folder, row.id) != "dead"
 
 
 def forget(run_folder: Path, holder: str) -> None:
