@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from holder_scene import START, Stage, until_idle
+from test_holder_planning import settle_all
 
 from duly import zones
 from duly.clock import MICROSECOND
@@ -158,3 +159,17 @@ def test_disabling_one_that_waits_for_its_turn_takes_it_out_with_an_entry(stage:
     until_idle(holder)
     assert sum(run.state == "held" for run in stage.read().runs) == 1
     assert verify(stage.store) == []
+
+
+def test_max_age_ends_no_run_that_was_punctual_and_did_not_wait(stage: Stage) -> None:
+    """Nothing could ever start under a max_age of nothing, if its own start were counted as a wait."""
+    holder = stage.holder(slots=1)
+    stage.add("a", "once in 1m", max_age=timedelta(0))
+    stage.add("b", "once in 1m", max_age=timedelta(0))
+    stage.clock.pass_(MINUTE + 2 * SECOND)
+    until_idle(holder)
+    assert sorted(run.state for run in stage.read().runs) == ["held", "waiting"]
+    stage.script.over.set()
+    stage.clock.pass_(SECOND)
+    settle_all(stage, 2)
+    assert sorted(str(run.reason) for run in stage.read().runs) == ["None", "stale"], "the other had to wait"
