@@ -31,7 +31,7 @@ from duly.holder.wish import Wish
 from duly.holder.writer import Writer
 from duly.runners import processes
 from duly.runners.registry import Registry
-from duly.store import Session, Store
+from duly.store import Store
 from duly.store.rows import HolderRow
 
 LOOK_EVERY_S = 0.2
@@ -79,8 +79,9 @@ class Holder:
         self._recovery = Recovery(store.clock, self.carrier, self._inbox.deliver, store, self.id)
         self.sweeper = Sweeper(store, self.id, self.place, wish.figures, self.holdings, registry)
         self.dispatcher = Dispatcher(self.id, self._boot, wish.figures.lease_us, registry.kinds, wish.labels)
-        self._pacing = Pacing(registry.starts_at_once, wish.catch_up_spacing)
-        self._planner = Planner(self.id, lives=self._lives, pacing=self._pacing)
+        pacing = Pacing(registry.starts_at_once, wish.catch_up_delay, wish.catch_up_spacing)
+        lives = presence.looking(store.address.run_folder, self._boot)
+        self._planner = Planner(self.id, lives=lives, pacing=pacing)
         self.writer = Writer(
             store,
             planner=self._planner,
@@ -164,21 +165,15 @@ class Holder:
         while True:
             try:
                 with self.store.write(patience_s=self._wish.figures.beat_us / 1e6) as session:
-                    if not any(self._lives(session, other) for other in session.holders.living()):
-                        self._pacing.ready_at = session.now + self._wish.catch_up_delay
                     session.holders.insert(row)
                     session.crowd.set_labels(row.id, row.labels)
-                    self._planner.take_back(session)
+                    self._planner.begin(session)
                 return
             except StoreBusy as error:
                 self._tell_away("store away", error)
                 self.unblocker.step()
                 if machine.monotonic_s() > until_s or self._stop.is_set():
                     raise
-
-    def _lives(self, session: Session, row: HolderRow) -> bool:
-        folder = self.store.address.run_folder
-        return presence.answers(row, run_folder=folder, boot=self._boot, lease_us=session.lease_us)
 
     def die(self) -> None:
         """Give everything back to the system without a word to the store, as a killed process does."""

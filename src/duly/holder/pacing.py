@@ -17,12 +17,17 @@ from duly.store.plans import Pace
 
 
 class Pacing:
-    """Gives runs that catch up their turns; `ready_at` is known once the holder has looked who else lives."""
+    """Gives runs that catch up their turns."""
 
-    def __init__(self, at_once: Callable[[str], bool], spacing: timedelta) -> None:
+    def __init__(self, at_once: Callable[[str], bool], delay: timedelta, spacing: timedelta) -> None:
         self._at_once = at_once
+        self._delay = delay
         self._spacing = spacing
-        self.ready_at: datetime | None = None
+        self._ready_at: datetime | None = None
+
+    def begins_alone(self, now: datetime) -> None:
+        """Take note that the holder begins now and that nobody else lives, so that runners may have to get ready."""
+        self._ready_at = now + self._delay
 
     def pace(self, session: Session) -> Pace:
         """Give the pace for one turn of planning."""
@@ -35,7 +40,7 @@ class Pacing:
                 us = session.waiting.paced_until_us(run.project, session.now)
                 last[run.project] = None if us is None else from_us(us)
             before = last[run.project]
-            turn = max(session.now, run.not_before, self.ready_at or session.now)
+            turn = max(session.now, run.not_before, self._ready_at or session.now)
             if before is not None:
                 turn = max(turn, before + self._spacing)
             last[run.project] = turn

@@ -76,6 +76,13 @@ class Planner:
         newer = session.holders.with_newer_zone_data(zones.zone_data_version())
         return any(self._lives(session, row) for row in newer)
 
+    def begin(self, session: Session) -> None:
+        """Look who else lives at the begin of the holder's life, and take back what was put aside."""
+        others = [row for row in session.holders.living() if row.id != self._holder]
+        if self._pacing is not None and not any(self._lives(session, row) for row in others):
+            self._pacing.begins_alone(session.now)
+        self.take_back(session)
+
     def take_back(self, session: Session) -> None:
         """Take back tasks that were put aside and can be planned again, as after an upgrade; they owe nothing."""
         pauses = session.pauses.all()
