@@ -75,6 +75,8 @@ class Runner(Protocol):
     One whose work lives in its own process, where nobody else can find or end it, has an attribute `kept` that is
     false, or a method that says so of an action. Work that cannot be ended at all tells by `overdue` that its time
     is over.
+    Work that needs nothing but this machine has an attribute `at_once` that is true: what was missed may start all
+    together.
     """
 
     def check(self, action: Mapping[str, object]) -> Refusal | None:

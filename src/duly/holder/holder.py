@@ -11,12 +11,14 @@ from duly import ids, zones
 from duly.clock import MICROSECOND
 from duly.core.run import Entry
 from duly.errors import StoreAway, StoreBusy, StoreNewer
+from duly.holder import presence
 from duly.holder.blocking import Unblocker
 from duly.holder.carrier import Carrier, Carriers
 from duly.holder.dispatcher import Dispatcher
 from duly.holder.heart import Beaten, Beating, Guard, Heart
 from duly.holder.holdings import Holdings
 from duly.holder.inbox import Inbox
+from duly.holder.pacing import Pacing
 from duly.holder.planner import Planner
 from duly.holder.presence import Presence, place_of
 from duly.holder.recovery import Recovery
@@ -78,7 +80,9 @@ class Holder:
         self._recovery = Recovery(store.clock, self.carrier, self._inbox.deliver, store, self.id)
         self.sweeper = Sweeper(store, self.id, self.place, wish.figures, self.holdings, registry)
         self.dispatcher = Dispatcher(self.id, self._boot, wish.figures.lease_us, registry.kinds, wish.labels)
-        self._planner = Planner(self.id)
+        pacing = Pacing(registry.starts_at_once, wish.catch_up_delay, wish.catch_up_spacing)
+        lives = presence.looking(store.address.run_folder, self._boot)
+        self._planner = Planner(self.id, lives=lives, pacing=pacing)
         self.writer = Writer(
             store,
             planner=self._planner,
@@ -164,7 +168,7 @@ class Holder:
                 with self.store.write(patience_s=self._wish.figures.beat_us / 1e6) as session:
                     session.holders.insert(row)
                     session.crowd.set_labels(row.id, row.labels)
-                    self._planner.take_back(session)
+                    self._planner.begin(session)
                 return
             except StoreBusy as error:
                 self._tell_away("store away", error)

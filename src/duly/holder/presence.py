@@ -6,10 +6,14 @@ Children do not inherit the lock. At the same place a free lock proves the holde
 import contextlib
 import fcntl
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
+from duly.clock import MICROSECOND
 from duly.errors import StoreAway
+from duly.store import Session
+from duly.store.rows import HolderRow
 
 Life = Literal["alive", "dead", "unknown"]
 
@@ -51,6 +55,17 @@ def life_of(run_folder: Path, holder: str) -> Life:
     finally:
         os.close(descriptor)
     return "dead"
+
+
+def looking(run_folder: Path, boot: str) -> Callable[[Session, HolderRow], bool]:
+    """Give the look at another holder that says whether it lives: not dead, and not silent past its lease."""
+
+    def lives(session: Session, row: HolderRow) -> bool:
+        if row.boot != boot or session.lease_us - row.beat_lease_us > row.lease_for // MICROSECOND:
+            return False
+        return life_of(run_folder, row.id) != "dead"
+
+    return lives
 
 
 def forget(run_folder: Path, holder: str) -> None:

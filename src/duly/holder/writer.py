@@ -12,7 +12,7 @@ from duly.holder.dispatcher import Dispatcher, Won
 from duly.holder.figures import Figures
 from duly.holder.holdings import Holding, Holdings
 from duly.holder.inbox import Inbox
-from duly.holder.planner import Planner, is_due, soonest
+from duly.holder.planner import Planner
 from duly.holder.settling import Delivery, Settled, Settler
 from duly.runners import folders
 from duly.runners.registry import Registry
@@ -98,11 +98,11 @@ class Writer:
     def look(self) -> bool:
         """Ask without the lock whether a turn would find anything to do, and when the next is due."""
         with self._store.read() as session:
-            self.soonest = soonest(session)
+            self.soonest = self._planner.soonest(session)
             if not self.accepting:
                 return False
             return (
-                is_due(session)
+                self._planner.is_due(session)
                 or bool(session.pauses.over(session.now))
                 or bool(session.missed.over(session.now, 1))
                 or (self._carriers.free > 0 and self._dispatcher.may_claim(session))
@@ -119,14 +119,14 @@ class Writer:
                 settled = self.settler.step(session, deliveries)
                 opened, ended, asked = 0, 0, 0
                 if self.accepting:
-                    runs, planned = self._planner.open(session)
-                    opened = len(runs)
+                    planned = self._planner.open(session)
+                    opened = len(planned.runs) + planned.taken_over
                     done = self._dispatcher.step(session, self._carriers.free)
                     won, ended, asked = done.won, done.ended, done.asked
                     self._holdings.claiming(one.run.id for one in won)
                     events = session.events.by_ids({one.run.event for one in won if one.run.event is not None})
-                    ended += self._trim(session, planned) if runs else 0
-                self.soonest = soonest(session)
+                    ended += self._trim(session, planned.tasks) if planned.runs else 0
+                self.soonest = self._planner.soonest(session)
             holdings = [self.hold(one, sent_us, events.get(one.run.event or "")) for one in won]
         finally:
             self._holdings.claimed(holdings, [one.run.id for one in won])
@@ -135,7 +135,7 @@ class Writer:
             self._carriers.carry(holding)
         return Turn(settled=len(settled), opened=opened, claimed=len(won), ended=ended, asked=asked)
 
-    def _trim(self, session: Session, planned: list[Task]) -> int:
+    def _trim(self, session: Session, planned: Sequence[Task]) -> int:
         return sum(trim(session, task) for task in planned)
 
     def hold(self, won: Won, sent_us: int, event: Event | None = None) -> Holding:

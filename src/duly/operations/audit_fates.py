@@ -47,6 +47,8 @@ def fates(session: Session, task: Task, entries: Sequence[Entry]) -> Iterator[Fi
     told = sorted(_told(entries), key=lambda fate: fate.first)
     held = eras(session, task)
     for era in held:
+        if not era.known:
+            continue
         mine = [fate for fate in told if era.since < fate.first <= era.until]
         for text in _gaps(era.definition, era.zone, era.since, era.until, mine):
             yield Finding(promise="P6", task=task.id, run=None, text=text)
@@ -73,7 +75,7 @@ def _opened_later(task: Task, held: Sequence[Era], entries: Sequence[Entry]) -> 
             yield Finding(promise="P6", task=task.id, run=entry.run, text=text)
             continue
         era = next((era for era in held if due <= era.until), None)
-        if era is not None and not is_due(era.definition, era.zone, due):
+        if era is not None and era.known and not is_due(era.definition, era.zone, due):
             yield Finding(promise="P6", task=task.id, run=entry.run, text=f"{told} is no occurrence of the task")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from duly import ids
+from duly import ids, zones
 from duly.core.names import key_of
 from duly.core.run import Entry
 from duly.core.task import Definition, Task
@@ -75,6 +75,7 @@ def first_version(definition: Definition, *, now: datetime, by: str, source: Map
         created_by=by,
         updated_at=now,
         removed_at=None,
+        zone_data=zones.zone_data_version(),
     )
     return arm(task, now) if definition.enabled else task
 

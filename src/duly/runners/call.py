@@ -28,6 +28,8 @@ PASSED_ON = ("DULY_STORE", "DULY_CONFIG")
 class Call:
     """Performs one attempt of a call. `stop` may come before, during and after `perform`, from any thread."""
 
+    at_once = True
+
     def __init__(self, nursery: Nursery) -> None:
         self._command = Command(nursery)
         self._lock = threading.Lock()

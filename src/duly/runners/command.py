@@ -32,6 +32,8 @@ ORDER_EVERY_MS = 1000
 class Command:
     """Performs one attempt of a command. `stop` may come before, during and after `perform`, from any thread."""
 
+    at_once = True
+
     def __init__(
         self,
         nursery: Nursery,

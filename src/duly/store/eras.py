@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 
 from duly import zones
 from duly.clock import from_us
+from duly.core.schedule import asks_the_wall
 from duly.core.task import Broken, Definition, Task
 from duly.errors import DulyError
 from duly.store.rows import parsed
@@ -21,6 +22,8 @@ class Era:
     version: int
     definition: Definition
     zone: ZoneInfo
+    known: bool
+    """Its instants were computed by the zone data that this process has; else they cannot be computed again here."""
 
 
 def eras(session: Session, task: Task) -> list[Era]:
@@ -37,5 +40,10 @@ def eras(session: Session, task: Task) -> list[Era]:
             zone = zones.zone(definition.zone)
         except DulyError:
             continue
-        found.append(Era(since=since, until=until, version=held.version, definition=definition, zone=zone))
+        known = (
+            held.zone_data in {None, zones.zone_data_version()}
+            or not asks_the_wall(definition.triggers)
+            or zones.stands_still(definition.zone)
+        )
+        found.append(Era(since=since, until=until, version=held.version, definition=definition, zone=zone, known=known))
     return found

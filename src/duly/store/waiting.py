@@ -125,6 +125,15 @@ def _blocked() -> Select[Any]:
     )
 
 
+PACED = Statement(
+    lambda: select(func.max(runs.c.not_before_us)).where(
+        runs.c.state == "waiting",
+        runs.c.project == bindparam("project"),
+        runs.c.opened_by == "catch_up",
+        runs.c.attempt == 0,
+        runs.c.not_before_us > bindparam("now_us"),
+    )
+)
 PROJECTS = Statement(_projects)
 CLAIMABLE = Statement(_may_start)
 BLOCKED = Statement(_blocked)
@@ -221,6 +230,11 @@ class Waiting:
         """The keys of projects with waiting runs, those whose last turn was longest ago first."""
         found = [(row[1], row[0]) for row in self._line.rows(PROJECTS)]
         return [project for _, project in sorted(found)]
+
+    def paced_until_us(self, project: str, now: datetime) -> int | None:
+        """The last turn ahead that was given to a run of this project which catches up, and has not started yet."""
+        row = self._line.row(PACED, project=project, now_us=to_us(now))
+        return None if row is None else row[0]
 
     def claimable(self, now: datetime, most: int, *, holder: str) -> list[Run]:
         """Waiting runs whose time has come, with a seat, room in their limits, and no label this holder lacks.
