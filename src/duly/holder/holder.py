@@ -1,20 +1,17 @@
 """The holder put together: its identity, its threads, its loop, and how it stops."""
 
-import os
-import socket
 import threading
 from collections.abc import Callable, Mapping
 
-import duly
 from duly import clock as machine
-from duly import ids, zones
-from duly.clock import MICROSECOND
+from duly import ids
 from duly.core.run import Entry
 from duly.errors import StoreAway, StoreBusy, StoreNewer
 from duly.holder import presence
 from duly.holder.blocking import Unblocker
 from duly.holder.carrier import Carrier, Carriers
 from duly.holder.dispatcher import Dispatcher
+from duly.holder.enrolling import row_of
 from duly.holder.heart import Beaten, Beating, Guard, Heart
 from duly.holder.holdings import Holdings
 from duly.holder.inbox import Inbox
@@ -29,7 +26,6 @@ from duly.holder.tidying import Tidier
 from duly.holder.watch import Watch
 from duly.holder.wish import Wish
 from duly.holder.writer import Writer
-from duly.runners import processes
 from duly.runners.registry import Registry
 from duly.store import Store
 from duly.store.rows import HolderRow
@@ -114,27 +110,7 @@ class Holder:
 
     def register(self) -> None:
         """Enter this life into the store, and take back tasks that were put aside."""
-        now, lease_us = self.store.clock.now(), self.store.clock.lease_us()
-        own = processes.read(os.getpid())
-        row = HolderRow(
-            id=self.id,
-            place=self.place,
-            boot=self._boot,
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            ticks=own.ticks if own is not None else None,
-            started_at=now,
-            last_beat_at=now,
-            beat_lease_us=lease_us,
-            lease_for=self._wish.figures.lease_us * MICROSECOND,
-            state="alive",
-            slots=self._wish.slots,
-            labels=tuple(self._wish.labels),
-            version=duly.__version__,
-            zone_data=zones.zone_data_version(),
-            claims=0,
-            claims_lost=0,
-        )
+        row = row_of(self.id, self.place, self._wish, self.store.clock)
         self._insert(row, machine.monotonic_s() + self._wish.figures.lease_us / 1e6)
 
     def stop(self) -> None:

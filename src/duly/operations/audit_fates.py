@@ -31,6 +31,7 @@ class Fate:
     last: datetime
     count: int
     told: str
+    opened: bool = False
 
 
 ASKED_LATER = frozenset({"offer", "backfill"})
@@ -50,7 +51,11 @@ def fates(session: Session, task: Task, entries: Sequence[Entry]) -> Iterator[Fi
         if not era.known:
             continue
         mine = [fate for fate in told if era.since < fate.first <= era.until]
-        for text in _gaps(era.definition, era.zone, era.since, era.until, mine):
+        # Beyond the last of its times a task owed nothing more, however long that version stood.
+        times, opened = era.definition.rules.times, sum(fate.opened for fate in told if fate.first <= era.until)
+        over = times is not None and opened >= times
+        until = era.until if not over else mine[-1].last if mine else era.since
+        for text in _gaps(era.definition, era.zone, era.since, until, mine):
             yield Finding(promise="P6", task=task.id, run=None, text=text)
     if told and told[-1].last > task.planned_until:
         text = f"{told[-1].told} lies beyond the cursor {_shown(task.planned_until)}"
@@ -126,7 +131,7 @@ def _told(entries: Sequence[Entry]) -> Iterator[Fate]:
             continue
         if entry.kind == "opened" and entry.reason not in ASKED_LATER:
             due = instant_of(entry.occurrence)
-            yield Fate(first=due, last=due, count=1, told=f"{entry.occurrence} (opened)")
+            yield Fate(first=due, last=due, count=1, told=f"{entry.occurrence} (opened)", opened=True)
         elif entry.kind in {"missed", "stretch"}:
             first = instant_of(entry.occurrence)
             told = f"{entry.occurrence} ({entry.reason})"
