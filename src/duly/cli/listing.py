@@ -280,7 +280,8 @@ def why(run: dict[str, object]) -> str:
             return "its gate is being asked"
         if waits["what"] == "backoff":
             failed = failure(reason=run["reason"], error=run["error"], exit_code=run["exit_code"])
-            return f"tried again at {waits['until']}; {failed}".splitlines()[0]
+            at = datetime.fromisoformat(str(waits["until"])).replace(tzinfo=None, microsecond=0)
+            return f"tried again at {at} UTC; {failed}".splitlines()[0]
         return f"waits for {'somebody to serve' if _alone(waits) else _thing(waits)}"
     if run["outcome"] in (None, "succeeded"):
         return ""
