@@ -11,8 +11,10 @@ from store_scene import DAY, HOUR, MINUTE, NINE, SECOND, TICK, hourly, losing, s
 
 from duly.core import events as judging
 from duly.core.events import Event
+from duly.core.task import Broken
 from duly.core.triggers import Once
 from duly.errors import Invalid, Refused, StoreUnknown
+from duly.holder.planner import Planner
 from duly.operations import tasks as task_operations
 from duly.store import Session
 from duly.store import events as store_events
@@ -302,6 +304,20 @@ def test_a_broken_task_is_put_aside_and_keeps_no_other_from_its_run(
         assert stands.broken is not None
         assert "a fault of ours" in stands.broken.message
         assert opened(emit(s, "deploy")) == ["c-sound"]
+
+
+def test_a_task_that_was_put_aside_and_still_reads_gets_its_run_which_waits_until_it_is_mended(tmp_path: Path) -> None:
+    with scene(tmp_path) as s:
+        task = listen(s, "one", "deploy")
+        trouble = Broken(field="zone", message="its zone is unknown here")
+        with s.store.write() as session:
+            session.tasks.set_trouble(task.id, trouble)
+        assert opened(emit(s, "deploy")) == ["one"]
+        assert s.claim() == []
+        with s.store.write() as session:
+            Planner("hld_a").take_back(session)
+        assert end_all(s) == ["one"]
+        assert s.faults() == []
 
 
 def test_a_throttle_is_durable_and_lets_the_next_through_at_the_end_of_its_window(tmp_path: Path) -> None:

@@ -400,7 +400,10 @@ def test_who_is_stopping_starts_nothing(stage: Stage) -> None:
     hand = stage.serve()
     with stage.store.write() as session:
         session.holders.set_state(hand.id, "draining")
-    assert "is stopping, and starts nothing" in stage.json("why", "backup", "--at", "2026-12-02T02:00:00Z")["answer"]
+    assert (
+        "nobody serves this store but 1 holder being stopped"
+        in stage.json("why", "backup", "--at", "2026-12-02T02:00:00Z")["answer"]
+    )
 
 
 def test_without_a_look_at_locks_holders_live_by_their_beats(stage: Stage) -> None:

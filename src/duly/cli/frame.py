@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "add": ("adding", "add a task"),
     "list": ("listing", "list the tasks: when, next, last"),
     "show": ("showing", "show all there is to know of a task or a run"),
+    "edit": ("editing", "change a task, by options or in an editor"),
     "enable": ("switching", "switch a task on"),
     "disable": ("switching", "switch a task off"),
     "pause": ("switching", "hold a task, a project or all, with a note and an end"),

@@ -150,7 +150,7 @@ AHEAD: Mapping[str, Templates] = {
     ),
     "skipped_by_hand": ("{by} skipped it beforehand: {note}", "{by} skipped it beforehand"),
     "nobody": (
-        "who serves this store ({stopping}) is stopping, and starts nothing",
+        "nobody serves this store but {but}, which starts nothing more",
         "nobody serves this store (`duly serve`)",
     ),
     "label": ("no holder that lives has the label {label}, which it needs",),

@@ -126,7 +126,9 @@ def _nobody(asking: Asking, holders: Sequence[HolderRow], at: datetime) -> list[
     rules = asking.task.definition.rules
     grace = grace_for(rules, at, asking.versions.after(at))
     figures: dict[str, object] = {"grace_s": grace.total_seconds(), "on_missed": rules.on_missed}
-    return [Trouble(what="nobody", sure=False, figures=figures | ({"stopping": len(holders)} if holders else {}))]
+    if holders:
+        figures["but"] = f"{len(holders)} holder{'s' if len(holders) > 1 else ''} being stopped"
+    return [Trouble(what="nobody", sure=False, figures=figures)]
 
 
 def _labels(asking: Asking, holders: Sequence[HolderRow]) -> list[Trouble]:

@@ -131,7 +131,8 @@ def _tell(session: "Session", own: Own) -> None:
 
 
 def _judge(session: "Session", task: Task, event: Event, body: object, pauses: "Sequence[Pause]") -> Heard | None:
-    if task.broken is not None:
+    if task.broken is not None and not task.definition.triggers:
+        # What does not read cannot be asked; what was put aside for another reason waits with its run.
         message = f"its {task.broken.field} no longer reads: {task.broken.message}"
         return Heard(task=task, run=None, passed=PassedOver(reason=None, message=message))
     try:
