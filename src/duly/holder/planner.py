@@ -12,6 +12,7 @@ from duly.holder.pacing import Pacing
 from duly.store import Session
 from duly.store.offers import expire
 from duly.store.plans import arm, write_plans
+from duly.store.removing import remove_done
 from duly.store.rezoning import are_others, take_over_others
 from duly.store.rows import HolderRow
 from duly.store.switches import attempt, is_armed, lift_over
@@ -55,6 +56,7 @@ class Planner:
             return Planned()
         lift_over(session)
         expire(session)
+        remove_done(session)
         taken_over = take_over_others(session, TASKS_A_TURN)
         due = session.tasks.due(session.now, TASKS_A_TURN)
         pace = None if self._pacing is None else self._pacing.pace(session)

@@ -18,6 +18,7 @@ from duly.runners import folders
 from duly.runners.registry import Registry
 from duly.store import Session, Store
 from duly.store.queueing import trim
+from duly.store.removing import leaving
 
 DELIVERIES_A_TURN = 200
 
@@ -105,6 +106,7 @@ class Writer:
                 self._planner.is_due(session)
                 or bool(session.pauses.over(session.now))
                 or bool(session.missed.over(session.now, 1))
+                or bool(leaving(session))
                 or (self._carriers.free > 0 and self._dispatcher.may_claim(session))
                 or bool(session.waiting.blocked(session.now, 1))
             )
