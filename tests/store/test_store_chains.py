@@ -241,7 +241,6 @@ def test_the_question_who_listens_to_duly_is_answered_from_its_index(tmp_path: P
             (store_events.LISTENERS, "task_sources_source"),
             (store_events.BY_KEY, "events_key"),
             (store_events.RUNS_OF, "runs_event"),
-            (store_events.PRUNE, "runs_event"),
         ):
             compiled = statement.on(DIALECT)
             plan = s.sql(f"EXPLAIN QUERY PLAN {compiled.text}", *(0 for _ in compiled.order))

@@ -16,7 +16,6 @@ from duly.core.triggers import Once
 from duly.errors import Invalid, Refused, StoreUnknown
 from duly.holder.planner import Planner
 from duly.operations import tasks as task_operations
-from duly.store import Session
 from duly.store import events as store_events
 
 
@@ -420,31 +419,22 @@ def test_a_task_that_never_ran_is_caught_up_with_the_events_of_the_time_nobody_s
         assert [run.outcome for run in s.runs()] == ["succeeded", "succeeded"]
 
 
-def test_events_and_windows_are_forgotten_by_age_and_never_before_their_runs_have_ended(tmp_path: Path) -> None:
+def test_verify_names_an_event_without_a_fate_and_one_with_two(tmp_path: Path) -> None:
     with scene(tmp_path) as s:
-        listen(s, "one", "deploy throttle 1h")
-        listen(s, "two", "slow")
-        emit(s, "deploy", "k1")
-        emit(s, "slow", "k1")
-        end_all(s)
-        emit(s, "slow", "k2")
-        s.at(NINE + DAY)
-        emit(s, "deploy", "k2")
-
-        def prune(session: Session, most: int = 100) -> int:
-            return session.events.prune(NINE + HOUR + TICK, most=most)
-
-        with s.store.write() as session:
-            assert prune(session, most=1) == 1
-            assert prune(session) == 1
-            assert prune(session) == 0
-        assert s.sql("SELECT source, key FROM events ORDER BY id") == [("slow", "k2"), ("deploy", "k2")]
-        end_all(s)
-        with s.store.write() as session:
-            assert prune(session) == 1, "its run has ended"
-            assert session.events.prune(NINE + DAY + HOUR, most=100) == 1, "an event"
-            assert session.events.prune(NINE + DAY + HOUR + TICK, most=100) == 1, "the window that is over"
-        assert s.sql("SELECT count(*) FROM events") == s.sql("SELECT count(*) FROM throttles") == [(0,)]
+        listen(s, "one", "deploy where a=b")
+        s.at(NINE + SECOND)
+        lost, twice = (emit(s, "deploy", key, '{"a": "b"}').event.id for key in ("k1", "k2"))
+        emit(s, "deploy", "k3", '{"a": "c"}')
+        listen(s, "later", "deploy")
+        assert s.faults() == []
+        s.sql("DELETE FROM ledger WHERE occurrence = 'event:deploy:k1'")
+        s.sql("DELETE FROM runs WHERE occurrence = 'event:deploy:k1'")
+        columns = "at_us, kind, task, occurrence, reason, details"
+        s.sql(
+            f"INSERT INTO ledger ({columns}) SELECT at_us, 'skipped', task, occurrence, 'suppressed', details"
+            " FROM ledger WHERE occurrence = 'event:deploy:k2'"
+        )
+        assert s.faults() == [("P6", f"{twice} has 2 fates"), ("P6", f"no fate for {lost} of deploy")]
 
 
 def test_an_event_of_a_chain_that_cannot_be_told_changes_nothing_of_what_caused_it(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Delete, and_, bindparam, delete, exists, insert, or_, select, update
+from sqlalchemy import and_, bindparam, delete, insert, select, update
 
 from duly.clock import from_us, to_us
 from duly.core.events import Event
@@ -23,6 +23,9 @@ BY_ID = Statement(lambda: select(*_columns).where(events.c.id == bindparam("id")
 BY_IDS = Batch(lambda size: select(*_columns).where(events.c.id == rows_of(size, {"id": str}).c.id), ("id",))
 IDS_LIKE = Statement(
     lambda: select(events.c.id).where(events.c.id.like(bindparam("pattern"), escape="\\")).limit(bindparam("most"))
+)
+PAGE = Statement(
+    lambda: select(*_columns).where(events.c.id > bindparam("after")).order_by(events.c.id).limit(bindparam("most"))
 )
 BY_KEY = Statement(
     lambda: select(*_columns).where(events.c.source == bindparam("source"), events.c.key == bindparam("key")).limit(1)
@@ -82,23 +85,6 @@ BEGIN = Statement(
 RUNS_OF = Statement(lambda: select(runs.c.id).where(runs.c.event == bindparam("event")).order_by(runs.c.id))
 
 
-def _prune() -> Delete:
-    # A run that has not ended still needs what it was opened for.
-    unended = exists().where(runs.c.event == events.c.id, or_(*[runs.c.state == word for word in UNENDED]))
-    old = (
-        select(events.c.id)
-        .where(events.c.at_us < bindparam("before_us"), ~unended)
-        .order_by(events.c.at_us)
-        .limit(bindparam("most"))
-    )
-    return delete(events).where(events.c.id.in_(old))
-
-
-UNENDED = ("waiting", "held", "parked")
-PRUNE = Statement(_prune)
-PRUNE_WINDOWS = Statement(lambda: delete(throttles).where(throttles.c.until_us < bindparam("before_us")))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """Where events come from: the last one received, whether any task took it or not."""
@@ -142,6 +128,10 @@ class Events:
             return _event(row)
         named = self.by_id(key)
         return named if named is not None and (named.source, named.key) == (source, None) else None
+
+    def page(self, after: str, *, most: int) -> list[Event]:
+        """Events in order of their coming, after the one of this id."""
+        return [_event(row) for row in self._line.rows(PAGE, after=after, most=most)]
 
     def ids_like(self, pattern: str, most: int) -> list[str]:
         """Ids of events that match a LIKE pattern."""
@@ -191,14 +181,6 @@ class Events:
         given: dict[str, Any] = {"of": task, "window": key, "until_us": to_us(until)}
         if not self._line.run(BEGIN_AGAIN, **given):
             self._line.run(BEGIN, **given)
-
-    def prune(self, before: datetime, *, most: int) -> int:
-        """Forget up to so many events older than an instant, and windows that were over by then; gives how many.
-
-        What a run that has not ended was opened for stays.
-        """
-        windows = self._line.run(PRUNE_WINDOWS, before_us=to_us(before))
-        return windows + self._line.run(PRUNE, before_us=to_us(before), most=most)
 
 
 def _event(row: Sequence[Any]) -> Event:
