@@ -40,6 +40,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "cancel": ("running", "end a run"),
     "runs": ("listing", "list the runs, the newest first"),
     "skip": ("skipping", "let occurrences not run, also ones to come"),
+    "backfill": ("filling", "open what never ran in a span of the past"),
     "missed": ("missed", "list what was found too late, and what waits for an answer"),
     "accept": ("missed", "run a missed occurrence all the same"),
     "decline": ("missed", "say that a missed occurrence shall not run"),
