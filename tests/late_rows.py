@@ -1,8 +1,7 @@
-"""The rows of `late_spans.csv`: what `late_table.csv` has not, written down from the law too, not from a run.
+"""The rows of `late_table.csv`: what becomes of late work on every road, written down from the table, not from a run.
 
-Several missed at once with what becomes of each, occurrences that a person skipped, bounds, numbers of times, spread;
-and some that are tried with real processes. `lateness` counts from the due instant with its share of the spread, and
-`older` occurrences were missed before the one that the row judges, one every `distance`.
+`lateness` counts from the due instant with its share of the spread; `older` occurrences were missed before the one that
+the row judges, one every `distance`; `real`: the row is also tried with real processes.
 """
 
 import csv
@@ -38,7 +37,7 @@ class Row:
 
 
 def rows() -> list[Row]:
-    with Path(__file__).with_name("late_spans.csv").open(newline="") as file:
+    with Path(__file__).with_name("late_table.csv").open(newline="") as file:
         return [_row(number, line) for number, line in enumerate(csv.DictReader(file), 2)]
 
 
