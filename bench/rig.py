@@ -79,7 +79,7 @@ def open_store(path: Path) -> Store:
 def fill(
     store: Store, triggers: Iterable[tuple[Trigger, ...]], *, zone: str = "UTC", before: datetime | None = None
 ) -> None:
-    """Add a task for each of these triggers, many to a transaction; as of now, or of a minute before an earlier moment."""
+    """Add a task for each of these triggers, many to a transaction; as of now or a minute before `before`."""
     left = [
         Definition(name=f"task-{number:06}", triggers=given, zone=zone, action=ACTION)
         for number, given in enumerate(triggers)
