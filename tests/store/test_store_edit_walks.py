@@ -8,6 +8,11 @@ import pytest
 from store_edit_walk import EditWalk, faults_of_definitions, faults_of_eras
 from store_scene import Scene, scene
 
+from duly.clock import to_us
+from duly.errors import DulyError
+from duly.store import changing
+from duly.store.versions import Versions
+
 INTERLEAVINGS = 1_000
 BATCHES = 40
 STEPS = 16
