@@ -58,6 +58,7 @@ class Holder:
         self.forgotten = False
         """Others took this life for over while it slept: it claims nothing more, and a supervisor starts the next."""
         self._next_sweep_s = 0.0
+        self._left = False
         self._looked = False
         self._nobody_else = False
         """The last sweep found no other holder and nothing held by one, and nobody has written since."""
@@ -151,6 +152,17 @@ class Holder:
                 self.unblocker.step()
                 if machine.monotonic_s() > until_s or self._stop.is_set():
                     raise
+
+    def quit(self) -> None:
+        """Give everything back to the process after `run` is over, however that ended."""
+        if not self._left:
+            self._beating.stop()
+            self.die()
+
+    def forget(self) -> None:
+        """In a forked child: hold nothing that proves the parent alive, nor the line to its nursery."""
+        self._presence.release()
+        self.registry.nursery.forget()
 
     def die(self) -> None:
         """Give everything back to the system without a word to the store, as a killed process does."""
@@ -363,6 +375,7 @@ class Holder:
     def _leave(self) -> None:
         if self._stopping.unended():
             return  # the end of this process ends that work, and frees the lock that proves it
+        self._left = True
         self._set_state("gone")
         self._presence.leave()
         self._inbox.close()
