@@ -22,7 +22,7 @@ def main() -> None:
 
 def _leave(code: int) -> NoReturn:
     """Leave at once where nothing is left to do: taking all modules apart again takes longer than most commands."""
-    if "duly.app" in sys.modules or threading.active_count() > 1:
+    if "duly.app.service" in sys.modules or threading.active_count() > 1:
         sys.exit(code)  # who served has threads and children to part from in order
     # What cannot be brought out now was told by `run`, whose code says so.
     with suppress(OSError, ValueError):

@@ -27,9 +27,6 @@ class ThisRun:
 IN_THREAD: ContextVar[ThisRun | None] = ContextVar("duly_this_run", default=None)
 """Set for a function that runs in a thread, where the environment is that of the whole process."""
 
-IMPORTING: ContextVar[bool] = ContextVar("duly_importing", default=False)
-"""Set while a module is imported in a thread only because one of its functions is to be called."""
-
 
 def this_run(environ: Mapping[str, str] | None = None) -> ThisRun | None:
     """Give the run that the caller is part of; None outside of any."""
@@ -50,11 +47,6 @@ def this_run(environ: Mapping[str, str] | None = None) -> ThisRun | None:
         opened_by=told.get("DULY_OPENED_BY", ""),
         input=_input(told),
     )
-
-
-def is_importing() -> bool:
-    """Say whether this module is being imported only because one of its functions is to be called."""
-    return IMPORTING.get() or bool(os.environ.get("DULY_IMPORTING"))
 
 
 def _input(told: Mapping[str, str]) -> str | None:

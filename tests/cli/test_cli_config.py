@@ -58,7 +58,7 @@ def test_serve_is_given_what_the_file_says_where_no_flag_says_otherwise(scene: S
         given.update(more)
         return 0
 
-    scene.monkeypatch.setattr("duly.app.serve", serve)
+    scene.monkeypatch.setattr("duly.app.service.serve", serve)
     write(scene, '[serve]\nslots = 7\nbeat = "5s"\ndrain = "0s"\nallow_network_fs = true\n')
     scene.ok("serve", "--beat", "7s")
     assert {name: str(given[name]) for name in ("slots", "beat", "lease", "drain", "allow_network_fs")} == {

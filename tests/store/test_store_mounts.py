@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from duly import app
+from duly.app import service
 from duly.errors import StoreAway
 from duly.store import Store, mounts
 from duly.store.address import Address
@@ -72,12 +72,12 @@ def test_serve_refuses_a_store_on_a_network_and_makes_nothing_unless_it_is_allow
     monkeypatch.setenv("HOME", str(tmp_path))
     address = Address(path=tmp_path / "share" / "duly.db")
     with pytest.raises(StoreAway, match="network file system") as refused:
-        app.serve(address, until_idle=True)
+        service.serve(address, until_idle=True)
     assert "PostgreSQL" in str(refused.value.hint)
     assert list(address.path.parent.iterdir()) == []
-    assert app.serve(address, until_idle=True, allow_network_fs=True) == 0
+    assert service.serve(address, until_idle=True, allow_network_fs=True) == 0
     with pytest.raises(StoreAway):
-        app.serve(address, until_idle=True)
+        service.serve(address, until_idle=True)
 
 
 def test_a_second_machine_that_serves_a_shared_store_is_refused_while_the_first_beats(
@@ -85,13 +85,13 @@ def test_a_second_machine_that_serves_a_shared_store_is_refused_while_the_first_
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     address = Address(path=tmp_path / "duly.db")
-    assert app.serve(address, until_idle=True, allow_network_fs=True) == 0
+    assert service.serve(address, until_idle=True, allow_network_fs=True) == 0
     store = Store.open(address)
     with store.write() as session:
         session.line.raw.execute("UPDATE holders SET state = 'alive', host = 'other', boot = 'another boot'")
     with pytest.raises(StoreAway, match="other serves this store too"):
-        app.serve(address, until_idle=True, allow_network_fs=True)
+        service.serve(address, until_idle=True, allow_network_fs=True)
     with store.write() as session:
         session.line.raw.execute("UPDATE holders SET last_beat_us = last_beat_us - 200000000")
     store.close()
-    assert app.serve(address, until_idle=True, allow_network_fs=True) == 0
+    assert service.serve(address, until_idle=True, allow_network_fs=True) == 0

@@ -1,6 +1,4 @@
-"""The one place that puts things together: a store, a registry of runners and a holder make a service."""
+"""The one place that puts things together: a store, a registry of runners and a holder make a service.
 
-from duly.app.demonstration import demo
-from duly.app.service import init, serve
-
-__all__ = ["demo", "init", "serve"]
+Nothing is loaded with it: `from duly import Duly` stands at the head of modules of which one function is called.
+"""

@@ -45,16 +45,9 @@ def serve(
     The store is made where there was none and brought up to date where it is older. StoreAway, StoreNewer and
     Invalid say why it cannot be served.
     """
-    if not allow_network_fs:
-        mounts.check_local(address.path)
     wanted = wish(slots=slots, beat=beat, lease=lease, drain=drain, until_idle=until_idle, labels=labels)
-    store = Store.open(address, create=True, migrate=True)
+    store = opened(address, allow_network_fs=allow_network_fs)
     try:
-        sound = store.quick_check() if address.path.stat().st_size <= CHECKED_BYTES else "ok"
-        if sound != "ok":
-            raise StoreAway(f"the store {address} is damaged ({sound}); it was left as it is")
-        if allow_network_fs:
-            _check_one_machine(store)
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         holder = Holder(store, wanted, Registry(), tell=log())
         with stopped_by_signals(holder.stop):
@@ -66,6 +59,23 @@ def serve(
     finally:
         store.close()
     return FORGOTTEN if holder.forgotten else 0
+
+
+def opened(address: Address, *, allow_network_fs: bool = False) -> Store:
+    """Open a store to serve it: made where there was none, brought up to date, and sound as far as can be told."""
+    if not allow_network_fs:
+        mounts.check_local(address.path)
+    store = Store.open(address, create=True, migrate=True)
+    try:
+        sound = store.quick_check() if address.path.stat().st_size <= CHECKED_BYTES else "ok"
+        if sound != "ok":
+            raise StoreAway(f"the store {address} is damaged ({sound}); it was left as it is")
+        if allow_network_fs:
+            _check_one_machine(store)
+    except BaseException:
+        store.close()
+        raise
+    return store
 
 
 def _check_one_machine(store: Store) -> None:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 )
 def serve(until_idle: bool, labels: tuple[str, ...], allow_network_fs: bool | None, **given: str | None) -> int:
     """Serve a store."""
-    from duly import app
+    from duly.app import service
     from duly.core.spans import write_span
 
     spans = {name: cast(timedelta, _set(f"serve.{name}", given[name]).value) for name in ("beat", "lease", "drain")}
@@ -52,7 +52,7 @@ def serve(until_idle: bool, labels: tuple[str, ...], allow_network_fs: bool | No
             f"{lease} is not more than two beats of {beat}: a single late one would lose the lease",
             field=_set("serve.lease", given["lease"]).place or "--lease",
         )
-    return app.serve(
+    return service.serve(
         address(),
         slots=cast(int | None, _set("serve.slots", given["slots"]).value),
         until_idle=until_idle,
@@ -72,10 +72,10 @@ def _set(key: str, flag: str | bool | None) -> "InForce":
 @command(name="init", help="Make an empty store; on a standing one it says so.")
 def init() -> None:
     """Make a store."""
-    from duly import app
+    from duly.app import service
 
     where = address()
-    made = app.init(where)
+    made = service.init(where)
     if settings().as_json:
         out.document({"store": str(where), "made": made})
         return
@@ -93,7 +93,7 @@ def demo(length: str) -> int:
     """Run the demonstration."""
     if settings().store is not None:
         raise Invalid("the demonstration has a store of its own", field="--store", hint="duly demo")
-    from duly import app
+    from duly.app import demonstration
     from duly.core.spans import read_span
 
-    return app.demo(read_span(length, field="--for"), as_json=settings().as_json)
+    return demonstration.demo(read_span(length, field="--for"), as_json=settings().as_json)

@@ -1,14 +1,10 @@
 """The holder put together: its identity, its threads, its loop, and how it stops."""
 
-import os
-import socket
 import threading
 from collections.abc import Callable, Mapping
 
-import duly
 from duly import clock as machine
-from duly import ids, zones
-from duly.clock import MICROSECOND
+from duly import ids
 from duly.core.run import Entry
 from duly.errors import StoreAway, StoreBusy, StoreNewer
 from duly.holder.blocking import Unblocker
@@ -18,7 +14,7 @@ from duly.holder.heart import Beaten, Beating, Guard, Heart
 from duly.holder.holdings import Holdings
 from duly.holder.inbox import Inbox
 from duly.holder.planner import Planner
-from duly.holder.presence import Presence, place_of
+from duly.holder.presence import Presence, life_row, place_of
 from duly.holder.recovery import Recovery
 from duly.holder.settling import Settled, Settler
 from duly.holder.stopping import Stopping
@@ -27,7 +23,6 @@ from duly.holder.tidying import Tidier
 from duly.holder.watch import Watch
 from duly.holder.wish import Wish
 from duly.holder.writer import Writer
-from duly.runners import processes
 from duly.runners.registry import Registry
 from duly.store import Store
 from duly.store.rows import HolderRow
@@ -60,6 +55,7 @@ class Holder:
         self.forgotten = False
         """Others took this life for over while it slept: it claims nothing more, and a supervisor starts the next."""
         self._next_sweep_s = 0.0
+        self._left = False
         self._looked = False
         self._nobody_else = False
         """The last sweep found no other holder and nothing held by one, and nobody has written since."""
@@ -109,27 +105,7 @@ class Holder:
 
     def register(self) -> None:
         """Enter this life into the store, and take back tasks that were put aside."""
-        now, lease_us = self.store.clock.now(), self.store.clock.lease_us()
-        own = processes.read(os.getpid())
-        row = HolderRow(
-            id=self.id,
-            place=self.place,
-            boot=self._boot,
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            ticks=own.ticks if own is not None else None,
-            started_at=now,
-            last_beat_at=now,
-            beat_lease_us=lease_us,
-            lease_for=self._wish.figures.lease_us * MICROSECOND,
-            state="alive",
-            slots=self._wish.slots,
-            labels=tuple(self._wish.labels),
-            version=duly.__version__,
-            zone_data=zones.zone_data_version(),
-            claims=0,
-            claims_lost=0,
-        )
+        row = life_row(self.id, self.place, self.store.clock, self._wish)
         self._insert(row, machine.monotonic_s() + self._wish.figures.lease_us / 1e6)
 
     def stop(self) -> None:
@@ -170,6 +146,17 @@ class Holder:
                 self.unblocker.step()
                 if machine.monotonic_s() > until_s or self._stop.is_set():
                     raise
+
+    def quit(self) -> None:
+        """Give everything back to the process after `run` is over, however that ended."""
+        if not self._left:
+            self._beating.stop()
+            self.die()
+
+    def forget(self) -> None:
+        """In a forked child: hold nothing that proves the parent alive, nor the line to its nursery."""
+        self._presence.release()
+        self.registry.nursery.forget()
 
     def die(self) -> None:
         """Give everything back to the system without a word to the store, as a killed process does."""
@@ -377,6 +364,7 @@ class Holder:
     def _leave(self) -> None:
         if self._stopping.unended():
             return  # the end of this process ends that work, and frees the lock that proves it
+        self._left = True
         self._set_state("gone")
         self._presence.leave()
         self._inbox.close()

@@ -6,10 +6,17 @@ Children do not inherit the lock. At the same place a free lock proves the holde
 import contextlib
 import fcntl
 import os
+import socket
 from pathlib import Path
 from typing import Literal
 
+import duly
+from duly import zones
+from duly.clock import MICROSECOND, Clock
 from duly.errors import StoreAway
+from duly.holder.wish import Wish
+from duly.runners import processes
+from duly.store.rows import HolderRow
 
 Life = Literal["alive", "dead", "unknown"]
 
@@ -36,6 +43,31 @@ class Presence:
     def release(self) -> None:
         """Let go of the lock and leave its file, as a death does."""
         os.close(self._descriptor)
+
+
+def life_row(id_: str, place: str, clock: Clock, wish: Wish) -> HolderRow:
+    """Give this life as the store is told of it at its begin."""
+    now = clock.now()
+    own = processes.read(os.getpid())
+    return HolderRow(
+        id=id_,
+        place=place,
+        boot=clock.boot_id(),
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        ticks=own.ticks if own is not None else None,
+        started_at=now,
+        last_beat_at=now,
+        beat_lease_us=clock.lease_us(),
+        lease_for=wish.figures.lease_us * MICROSECOND,
+        state="alive",
+        slots=wish.slots,
+        labels=tuple(wish.labels),
+        version=duly.__version__,
+        zone_data=zones.zone_data_version(),
+        claims=0,
+        claims_lost=0,
+    )
 
 
 def life_of(run_folder: Path, holder: str) -> Life:

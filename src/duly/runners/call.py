@@ -12,13 +12,13 @@ import threading
 from collections.abc import Mapping
 from dataclasses import replace
 
-from duly import clock
+from duly import clock, importing
 from duly.core.reasons import Refusal
 from duly.ports import Assignment, Detached, How, Outcome
 from duly.runners import calling, folders, functions, output
 from duly.runners.command import Command
 from duly.runners.nurseries import Nursery
-from duly.told import IMPORTING, IN_THREAD, ThisRun
+from duly.told import IN_THREAD, ThisRun
 
 LAST_CHARACTERS = 2_000
 PASSED_ON = ("DULY_STORE", "DULY_CONFIG")
@@ -162,9 +162,9 @@ def _called(assignment: Assignment) -> Outcome:
     action = assignment.action
     IN_THREAD.set(_this_run(assignment))
     try:
-        IMPORTING.set(True)
+        importing.IN_THREAD.set(True)
         function = calling.find(str(action["function"]))
-        IMPORTING.set(False)
+        importing.IN_THREAD.set(False)
         calling.call(function, action.get("args") or [], list(assignment.args))
     except calling.Unfit as unfit:
         return Outcome(word="failed", reason="exit_status", exit_code=unfit.status, error=str(unfit))

@@ -111,6 +111,13 @@ class Nursery:
             while self._reap() and clock.monotonic_s() < until:
                 clock.pause(LOCK_EVERY_S)
 
+    def forget(self) -> None:
+        """In a forked child: let go of the parent's line, so that its nursery hears the parent's end."""
+        self._lock = threading.Lock()
+        if self._control is not None:
+            self._control.close()
+        self._control = self._process = None
+
     def _send(self, folder: Path, descriptors: Sequence[int]) -> None:
         message = os.fsencode(folder)
         with self._lock:
