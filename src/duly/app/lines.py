@@ -75,7 +75,9 @@ class Lines:
     def before_fork(self) -> None:
         """Close idle connections, and let no other be opened or given back while the process forks."""
         self._lock.acquire()  # released after the fork, here and in the child
-        pass
+        for store in self._idle:
+            store.close()
+        self._idle.clear()
 
     def after_fork_here(self) -> None:
         """Go on as before."""
