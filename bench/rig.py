@@ -44,6 +44,7 @@ class NoWork:
     """A runner whose whole work is its mark, in the carrier's thread."""
 
     kept = False
+    at_once = True
 
     def __init__(self, marks: Marks) -> None:
         self._marks = marks

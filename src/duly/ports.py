@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal, Protocol
 
+from duly.core.events import Event
 from duly.core.reasons import Refusal
 
 How = Literal["term", "kill", "detach"]
@@ -39,6 +40,8 @@ class Assignment:
     """How long the work may say nothing; None: for as long as it likes."""
     leftovers: Literal["end", "leave"] = "end"
     """What becomes of processes that a work which succeeded leaves running."""
+    event: Event | None = None
+    """What the run was opened for, where that was an event."""
     folder: Path
     """The attempt's folder in the run folder: lock, begun, end, exit and log. The runner makes it."""
 
@@ -72,6 +75,8 @@ class Runner(Protocol):
     One whose work lives in its own process, where nobody else can find or end it, has an attribute `kept` that is
     false, or a method that says so of an action. Work that cannot be ended at all tells by `overdue` that its time
     is over.
+    Work that needs nothing but this machine has an attribute `at_once` that is true: what was missed may start all
+    together.
     """
 
     def check(self, action: Mapping[str, object]) -> Refusal | None:

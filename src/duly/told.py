@@ -6,6 +6,16 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """The event that a run was opened for; `data` is what was read from its JSON."""
+
+    source: str
+    key: str | None
+    data: Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +32,8 @@ class ThisRun:
     opened_by: str
     input: str | None
     """What the run was given by hand, whole."""
+    event: Cause | None = None
+    """What it was opened for, where that was an event."""
 
 
 IN_THREAD: ContextVar[ThisRun | None] = ContextVar("duly_this_run", default=None)
@@ -46,7 +58,21 @@ def this_run(environ: Mapping[str, str] | None = None) -> ThisRun | None:
         due_at=datetime.fromisoformat(due) if due else None,
         opened_by=told.get("DULY_OPENED_BY", ""),
         input=_input(told),
+        event=_event(told),
     )
+
+
+def _event(told: Mapping[str, str]) -> Cause | None:
+    file = told.get("DULY_EVENT_FILE")
+    if not file:
+        return None
+    import json
+
+    try:
+        data = json.loads(Path(file).read_bytes())
+    except OSError:
+        return None
+    return Cause(source=told.get("DULY_EVENT_SOURCE", ""), key=told.get("DULY_EVENT_KEY") or None, data=data)
 
 
 def _input(told: Mapping[str, str]) -> str | None:

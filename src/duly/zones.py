@@ -17,6 +17,7 @@ MAX_NAME = 100
 SUGGESTIONS = 3
 NOT_ZONES = frozenset({"Factory", "localtime", "posixrules"})
 """Names in the database that stand for no place."""
+STANDING = frozenset({"UTC", "GMT", "UCT", "Zulu", "Universal", "Greenwich", "GMT0", "GMT+0", "GMT-0"})
 FIXED = {"EST": "UTC-5", "MST": "UTC-7", "HST": "UTC-10"}
 MEANT = {
     "AEDT": ("Australia/Sydney",),
@@ -62,6 +63,11 @@ def canonical(key: str) -> str:
     if name is None:
         raise _unknown(key.strip(" \t\r\n"))
     return name
+
+
+def stands_still(key: str) -> bool:
+    """Tell whether a zone has one offset by whatever data: it stands for no place."""
+    return key in STANDING or key.startswith("Etc/")
 
 
 def warning(key: str) -> str | None:

@@ -88,6 +88,23 @@ BAD: dict[str, tuple[tuple[str, ...], int, str]] = {
         "duly: --cwd: a function in a thread shares",
     ),
     "input file": (("run", "kept", "--input", "@/nowhere/x"), 2, "duly: --input: /nowhere/x cannot be read"),
+    "source": (("emit", "a deploy"), 2, "duly: SOURCE: `a deploy` is no word"),
+    "source of ours": (("emit", "duly.run.ended"), 3, "duly: only Duly itself emits duly.run.ended"),
+    "event key": (("emit", "deploy", "--key", ""), 2, "duly: --key: a key has 1 to 200"),
+    "event data": (("emit", "deploy", "--data", "{branch: main}"), 2, "duly: --data: it is not JSON"),
+    "event number": (("emit", "deploy", "--data", '{"n": NaN}'), 2, "duly: --data: it is not JSON: NaN"),
+    "event depth": (("emit", "deploy", "--data", "[" * 500 + "]" * 500), 2, "duly: --data: lists and objects"),
+    "event file": (("emit", "deploy", "--data", "@/nowhere/x"), 2, "duly: --data: /nowhere/x cannot be read"),
+    "event reused": (("emit", "seen", "--key", "k", "--data", "2"), 3, "duly: the key k of seen was used at"),
+    "when where": (("add", "x", "--when", "on deploy where a = b", *WORK), 2, "duly: --when: no blanks round"),
+    "when throttle": (("add", "x", "--when", "on deploy throttle 10", *WORK), 2, "duly: --when: a span needs"),
+    "when misspelt": (("add", "x", "--when", "on deploy whre a=b", *WORK), 2, "duly: --when: `whre` is too much"),
+    "when of ours": (("add", "x", "--when", "on duly.run.end", *WORK), 2, "duly: --when: Duly itself has no event"),
+    "when in a circle": (
+        ("add", "x", "--when", "on duly.run.ended where task=x", *WORK),
+        2,
+        'duly: --when: its end would start it again: "x" → "x"',
+    ),
     "state": (("runs", "--state", "held"), 2, 'duly: --state: "held" is not one of'),
     "since": (("runs", "--since", "yesterday"), 2, "duly: --since: "),
     "cursor": (("ledger", "--cursor", "x"), 2, 'duly: --cursor: "x" is not what a list gave'),
@@ -106,6 +123,7 @@ BAD: dict[str, tuple[tuple[str, ...], int, str]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_bad_input_is_told_in_one_line_and_changes_nothing(scene: Scene, name: str) -> None:
     scene.add("kept")
+    scene.ok("emit", "seen", "--key", "k", "--data", "1")
     before = scene.dump()
     args, code, first = BAD[name]
     called = scene.call(*args)

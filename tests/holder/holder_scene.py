@@ -49,9 +49,10 @@ class SetClock(Clock):
 class Scripted:
     """Work in this process that lasts until the test ends it; all attempts of a stage share one script."""
 
-    def __init__(self, script: "Script", *, kept: bool) -> None:
+    def __init__(self, script: "Script", *, kept: bool, at_once: bool) -> None:
         self._script = script
         self.kept = kept
+        self.at_once = at_once
         self._stopped = threading.Event()
         self.stops: list[How] = []
 
@@ -103,6 +104,8 @@ class Stage:
         self.script = Script()
         self.kept = False
         """Whether the scripted work counts as processes under keepers, which others at the place can find."""
+        self.at_once = True
+        """Whether the scripted work says that it needs nothing but this machine."""
         self.stores: list[Store] = []
         self.holders: list[Holder] = []
         self.told: list[tuple[str, Mapping[str, object]]] = []
@@ -116,18 +119,26 @@ class Stage:
     def holder(self, *, slots: int = 4, beat: timedelta | None = None, lease: timedelta | None = None) -> Holder:
         given = {name: span for name, span in (("beat", beat), ("lease", lease)) if span is not None}
         wish = Wish(slots=slots, figures=figures(**given), drain=timedelta(0))
-        registry = Registry({"command": lambda: Scripted(self.script, kept=self.kept)})
+        registry = Registry({"command": lambda: Scripted(self.script, kept=self.kept, at_once=self.at_once)})
         made = Holder(self.open(), wish, registry, tell=lambda event, told: self.told.append((event, told)))
         made.register()
         self.holders.append(made)
         return made
 
-    def add(self, name: str, *when: str, action: Mapping[str, object] | None = None, **rules: object) -> Task:
+    def add(
+        self,
+        name: str,
+        *when: str,
+        action: Mapping[str, object] | None = None,
+        project: str = "default",
+        **rules: object,
+    ) -> Task:
         triggers = tuple(
             read(text, now=self.clock.now(), zone=zone("UTC")).trigger for text in when if text != "manual"
         )
         definition = Definition(
             name=name,
+            project=project,
             triggers=triggers,
             action=action or {"kind": "command", "argv": ["scripted"]},
             rules=Rules(**rules),  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from duly.store.plans import write_plans
 
 def missed(s: Scene) -> list[Missed]:
     with s.store.read() as session:
-        return session.missed.listed(most=1000)[::-1]
+        return sorted(session.missed.listed(most=1000), key=lambda one: one.due_at)
 
 
 def skip(s: Scene, task: str, first: timedelta, last: timedelta, note: str | None = None) -> None:

@@ -12,6 +12,7 @@ from duly.core.run import Run
 from duly.errors import Refused, StoreUnknown
 from duly.holder.dispatcher import Won
 from duly.holder.settling import Interrupted
+from duly.operations import edits
 from duly.operations import runs as asks
 from duly.operations import tasks as changes
 from duly.operations.telling import waiting_for
@@ -191,6 +192,17 @@ def test_an_attempt_that_fails_after_its_task_was_taken_out_is_not_tried_again(t
         assert (ended.state, ended.outcome) == ("ended", "failed")
         [told] = [one for one in s.entries() if one.kind == "ended"]
         assert told.details["refused"] == refused
+
+
+def test_an_edit_of_the_schedule_or_of_the_retries_leaves_a_run_that_was_tried_as_it_was(tmp_path: Path) -> None:
+    with scene(tmp_path) as s:
+        run = fail(s, s.held(retries=2))
+        edits.edit(s.store, "one", {"rules": {"retries": 0}, "triggers": ["daily 12:00"]}, by="ann")
+        assert s.run(run.id) == run
+        won = again(s)
+        assert won.run.definition_version == run.definition_version
+        assert fail(s, won).state == "waiting", "it has the retries it began with"
+        assert s.faults() == []
 
 
 def test_a_retry_of_a_run_by_hand_waits_out_a_pause_and_passes_a_switched_off_task(tmp_path: Path) -> None:

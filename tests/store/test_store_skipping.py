@@ -12,6 +12,7 @@ from store_scene import DAY, HOUR, MINUTE, NINE, TICK, Scene, hourly, minutely, 
 from duly.core.run import Run
 from duly.core.triggers import Daily, Once
 from duly.errors import Invalid
+from duly.operations import edits as definitions
 from duly.operations import previewing, skipping
 from duly.operations import runs as asks
 from duly.operations import tasks as edits
@@ -196,11 +197,12 @@ def test_a_skip_of_a_million_costs_one_row_and_counts_only_what_nobody_skipped_b
 
 def test_what_an_edit_brings_before_the_end_of_a_skip_is_left_out_too(tmp_path: Path) -> None:
     with scene(tmp_path) as s:
-        task = s.add("one", Daily(times=(time(23),)))
-        skip_before(s, NINE + 2 * DAY)
-        with s.store.read() as session:
-            (range_,) = session.skips.of(task.id, after=task.planned_until)
-        assert (range_.first, range_.last) == (NINE + TICK, NINE + 2 * DAY - TICK)
+        s.add("one", Daily(times=(time(23),)))
+        skip_before(s, NINE + DAY + HOUR)
+        definitions.edit(s.store, "one", {"triggers": ["0 * * * *"]}, by="ann")
+        runs = lived(s, NINE + DAY + 2 * HOUR)
+        assert [run.due_at for run in runs] == [NINE + DAY + HOUR, NINE + DAY + 2 * HOUR]
+        assert s.faults() == []
 
 
 def test_a_disabled_task_skips_what_comes_once_it_is_enabled(tmp_path: Path) -> None:

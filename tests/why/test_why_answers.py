@@ -1,7 +1,6 @@
 """What why says of tasks and runs, beyond its screens: versions, switches, holders, words that mean nothing."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from why_scene import Stage, instant
@@ -138,32 +137,15 @@ def test_a_local_time_meant_on_the_tasks_own_wall_is_pointed_out(stage: Stage) -
     assert "own wall" not in err
 
 
-def edited(stage: Stage, name: str, **changes: Any) -> None:
-    """Write a new version of a task's definition, with an era of its own, as an edit of its schedule does."""
-    from dataclasses import replace
-
-    from duly.clock import to_us
-    from duly.operations.lookup import find_task
-    from duly.store.definitions_written import rewrite
-    from duly.store.plans import arm, bring_up_to_now
-
-    with stage.store.write() as session:
-        task = bring_up_to_now(session, find_task(session, name))
-        after = arm(replace(task, definition=replace(task.definition, **changes)), session.now)
-        rewrite(session, task, after, era_from_us=to_us(session.now))
-
-
 def test_an_instant_is_judged_by_the_definition_of_its_time(stage: Stage) -> None:
-    from duly.core.when import read
-    from duly.zones import zone
+    from duly.operations.edits import edit
 
     stage.add("backup", "daily 03:00")
     hand = stage.serve()
     stage.at("2026-12-02 02:00")
     stage.turn_and_end(hand)
     stage.at("2026-12-02 09:00")
-    noon = read("daily 12:00", now=stage.now, zone=zone("Europe/Berlin")).trigger
-    edited(stage, "backup", triggers=(noon,))
+    edit(stage.store, "backup", {"triggers": ["daily 12:00"]}, by="ben")
     stage.at("2026-12-03 12:00")
     old = stage.json("why", "backup", "--at", "2026-12-02T02:00:00Z")
     assert (old["due"], old["definition_version"]) == (True, 1)
@@ -174,6 +156,7 @@ def test_an_instant_is_judged_by_the_definition_of_its_time(stage: Stage) -> Non
     after = stage.json("why", "backup", "--at", "2026-12-03T02:00:00Z")
     assert (after["due"], after["definition_version"], after["reason"]) == (False, 2, "no_match")
     assert after["previous_due_at"] == "2026-12-02T11:00:00Z"
+    assert (old["definition"]["by"], after["definition"]["by"]) == ("anna", "ben")
 
 
 def test_pauses_of_task_project_and_store_are_told_as_they_stood(stage: Stage) -> None:
@@ -345,18 +328,43 @@ def test_a_cancelled_run_says_by_whom(stage: Stage) -> None:
     assert "was cancelled: ben cancelled it at" in stage.json("why", run.id)["answer"]
 
 
-def test_skipping_beforehand_is_seen_ahead(stage: Stage) -> None:
-    from duly.core.skips import Range
+def test_skipping_beforehand_is_seen_ahead_and_counted_once_afterwards(stage: Stage) -> None:
+    from duly.operations.skipping import BEFORE, Ask, skip
 
-    task = stage.add("backup", "daily 03:00")
-    stage.serve()
-    at = instant("2026-12-02 02:00")
-    with stage.store.write() as session:
-        session.skips.insert("skp_1", task.id, Range(first=at, last=at, by="ben", note="maintenance"), session.now)
+    stage.add("backup", "daily 03:00")
+    hand = stage.serve()
+    skip(stage.store, "backup", Ask(what=BEFORE, at=instant("2026-12-02 12:00")), by="ben", note="maintenance")
     found = stage.json("why", "backup", "--at", "2026-12-02T02:00:00Z")
     assert (found["fate"], found["reason"]) == ("would_not_open", "skipped_by_hand")
     assert "ben skipped it beforehand: maintenance" in found["answer"]
     assert stage.json("why", "backup", "--at", "2026-12-03T02:00:00Z")["fate"] == "would_start"
+    stage.at("2026-12-02 02:00")
+    hand.turn()
+    found = stage.json("why", "backup", "--at", "2026-12-02T02:00:00Z")
+    assert (found["fate"], found["because"]) == ("not_opened", "ben skipped it: maintenance")
+    assert [item["count"] for item in stage.json("why", "backup", "--since", "2d")["items"]] == [1]
+
+
+def test_an_offer_says_what_became_of_it(stage: Stage) -> None:
+    from duly.operations.missed import accept, decline
+
+    for name in ("taken", "refused", "forgotten"):
+        stage.add(name, "0 * * * *", on_missed="offer", offer_for=timedelta(hours=1))
+    hand = stage.serve()
+    stage.at("2026-12-01 12:30")
+    hand.turn()
+    offers = {
+        name: stage.json("why", name, "--at", "2026-12-01T11:00:00Z") for name in ("taken", "refused", "forgotten")
+    }
+    assert {one["fate"] for one in offers.values()} == {"offered"}
+    stage.later(minutes=10)
+    run = accept(stage.store, offers["taken"]["missed"]["id"], by="anna").run
+    decline(stage.store, offers["refused"]["missed"]["id"], by="ben", note="too old")
+    stage.later(hours=2)
+    assert f"accepted 2h ago by anna, run {run.id[-8:]}" in stage.call("why", "taken", "--at", "2026-12-01T11:00:00Z")
+    assert "declined 2h ago by ben: too old" in stage.call("why", "refused", "--at", "2026-12-01T11:00:00Z")
+    assert "expired 1h 10m ago\n" in stage.call("why", "forgotten", "--at", "2026-12-01T11:00:00Z")
+    assert stage.json("why", "taken", "--at", "2026-12-01T12:00:00Z")["run"]["id"] == run.id, "the newest of the count"
 
 
 def test_a_task_that_is_done_or_used_up_has_no_more_instants(stage: Stage) -> None:
@@ -392,7 +400,10 @@ def test_who_is_stopping_starts_nothing(stage: Stage) -> None:
     hand = stage.serve()
     with stage.store.write() as session:
         session.holders.set_state(hand.id, "draining")
-    assert "is stopping, and starts nothing" in stage.json("why", "backup", "--at", "2026-12-02T02:00:00Z")["answer"]
+    assert (
+        "nobody serves this store but 1 holder being stopped"
+        in stage.json("why", "backup", "--at", "2026-12-02T02:00:00Z")["answer"]
+    )
 
 
 def test_without_a_look_at_locks_holders_live_by_their_beats(stage: Stage) -> None:

@@ -103,6 +103,20 @@ def test_what_waits_when_its_task_is_paused_disabled_or_removed_names_who_did_it
     assert "dan removed the task" in told(stage, removed.id, AT)["because"]
 
 
+def test_what_waits_when_the_schedule_changes_names_who_changed_it_and_the_version(stage: Stage) -> None:
+    from duly.operations.edits import edit
+
+    stage.add("sync", "0 * * * *", needs=("gpu",))
+    hand = stage.serve()
+    stage.at("2026-12-01 10:00")
+    hand.plan()
+    stage.later(minutes=10)
+    edit(stage.store, "sync", {"triggers": ["30 * * * *"]}, by="ben")
+    found = told(stage, "sync", AT)
+    assert (found["fate"], found["reason"], found["definition_version"]) == ("skipped", "schedule_changed", 1)
+    assert found["because"] == "ben changed its schedule (version 2) before it started"
+
+
 def test_a_run_that_waited_too_long_names_its_lateness_and_max_age(stage: Stage) -> None:
     stage.add("sync", "0 10 1 12 *", needs=("gpu",), max_age=timedelta(hours=2))
     hand = stage.serve()

@@ -6,6 +6,9 @@ from datetime import timedelta
 from why_scene import Stage, instant
 
 from duly.operations import tasks
+from duly.operations.edits import edit
+from duly.operations.skipping import AT, skip
+from duly.operations.skipping import Ask as Skip
 from duly.store.switches import move
 
 Ask = tuple[str, ...]
@@ -301,19 +304,30 @@ def beyond_what_catching_up_opens(stage: Stage) -> Ask:
 
 @scene
 def skipped_by_a_person(stage: Stage) -> Ask:
-    from duly.core.skips import Range
-
-    task = stage.add("sync", "0 * * * *")
+    stage.add("sync", "0 * * * *")
     hand = stage.serve()
-    first, last = instant("2026-12-01 10:00"), instant("2026-12-01 12:30")
-    with stage.store.write() as session:
-        range_ = Range(first=first, last=last, by="ben", note="the source is in maintenance")
-        session.skips.insert("skp_1", task.id, range_, session.now)
+    for hour in (10, 11, 12):
+        at = instant(f"2026-12-01 {hour}:00")
+        skip(stage.store, "sync", Skip(what=AT, at=at), by="ben", note="the source is in maintenance")
     for hour in range(9, 14):
         stage.at(f"2026-12-01 {hour:02d}:00")
         for run in hand.turn():
             stage.settle(run)
     return "why", "sync", "--at", "2026-12-01 12:00"
+
+
+@scene
+def skipped_as_its_schedule_changed(stage: Stage) -> Ask:
+    stage.add("sync", "0 * * * *", needs=("gpu",))
+    hand = stage.serve()
+    stage.at("2026-12-01 10:00")
+    hand.plan()
+    stage.later(minutes=12)
+    edit(stage.store, "sync", {"triggers": ["30 * * * *"], "rules": {"needs": []}}, by="ben")
+    stage.at("2026-12-01 10:30")
+    stage.turn_and_end(hand)
+    stage.at("2026-12-01 10:41")
+    return "why", "sync", "--at", "2026-12-01 11:00"
 
 
 @scene

@@ -17,7 +17,7 @@ from duly.cli.table import Cell, pairs, plain
 from duly.errors import Invalid
 
 if TYPE_CHECKING:
-    from duly.core.task import Task
+    from duly.core.task import Definition, Task
     from duly.operations.previewing import Coming
 
 UPCOMING_SHOWN = 3
@@ -131,12 +131,22 @@ def _understood(task: "Task", coming: "list[Coming]", now: datetime) -> list[tup
         ("when", Cell(text=previewing.say(definition.triggers), wraps=True)),
         ("canonical", previewing.canonical(definition.triggers)),
         ("zone", definition.zone),
-        ("next", nexts or "by hand only: `duly run`"),
+        ("next", nexts or _no_next(definition)),
         (kind_told(definition.action), plain(action_text(definition.action))),
         *([("in", plain(str(definition.action["cwd"])))] if "cwd" in definition.action else []),
         ("rules", "\n".join(rules_told(rules, definition.own_rules))),
     ]
     return rows
+
+
+def _no_next(definition: "Definition") -> str:
+    from duly.core.events import OURS, sources_of
+
+    sources = sorted(sources_of(definition))
+    if not sources:
+        return "by hand only: `duly run`"
+    outside = next((one for one in sources if one.partition(".")[0] != OURS), None)
+    return "when an event comes" + ("" if outside is None else f": `duly emit {outside}`")
 
 
 add = Parted(

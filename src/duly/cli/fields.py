@@ -31,7 +31,16 @@ SPELLED: Mapping[str, str] = {
     "until": "--until",
     "dir": "--dir",
     "target": "TASK",
+    "source": "SOURCE",
+    "data": "--data",
 }
+CLEARED: Mapping[str, Field] = {
+    **{field.name: field for field in RULES},
+    **{name: BY_PATH[path] for name, path in (("description", "description"), ("env", "action.env"))},
+    **{name: BY_PATH[path] for name, path in (("cwd", "action.cwd"), ("label", "labels"), ("labels", "labels"))},
+    "limit": BY_PATH["rules.limits"],
+}
+"""What can be set back to its default, by the words for it."""
 SWITCHED_OFF: Mapping[str, str] = {"enabled": "add it switched off"}
 """Switches that stand on by default, whose option switches them off."""
 
@@ -47,25 +56,28 @@ def spelled(path: str) -> str:
     return path
 
 
-def options() -> list[click.Parameter]:
-    """Make the options of `add` from the table: every field but the name and the words of the command."""
-    return [_option(field) for field in FIELDS if field.kind != "argv" and field.name != "name"]
+def options(*, editing: bool = False) -> list[click.Parameter]:
+    """Make the options of `add` or `edit` from the table: every field but the name and the words of the command."""
+    return [_option(field, editing) for field in FIELDS if field.kind != "argv" and field.name != "name"]
 
 
 def rule_options(*names: str) -> list[click.Parameter]:
     """Make the options of these rules alone."""
-    return [_option(BY_PATH[f"rules.{name}"]) for name in names]
+    return [_option(BY_PATH[f"rules.{name}"], False) for name in names]
 
 
-def _option(field: Field) -> click.Option:
+def _option(field: Field, editing: bool) -> click.Option:
     name = spelled(field.path)
     if field.kind == "switch":
-        return click.Option([name, field.name], is_flag=True, help=SWITCHED_OFF.get(field.name, field.help))
+        off = SWITCHED_OFF.get(field.name)
+        text = field.help if off is None else "switch it off" if editing else off
+        return click.Option([name, field.name], is_flag=True, help=text)
     return click.Option(
         [name, field.name],
         multiple=field.kind in {"pairs", "env", "triggers", "weights", "words"},
         metavar=_metavar(field),
-        help=_help(field),
+        # What is not given to an edit stays as it is; only rules can go back to a default.
+        help=field.help if editing and field.place[0] != "rules" else _help(field),
     )
 
 
@@ -129,6 +141,30 @@ def rule_given(word: str, known: Mapping[str, object]) -> tuple[str, object]:
     if field.kind == "count":
         return rule, whole_number(text, field.path)
     return rule, text
+
+
+def cleared(names: Sequence[str]) -> dict[str, object]:
+    """Read what goes back to its default into a merge patch: `max-age`, `env`, `env.PATH`."""
+    patch: dict[str, object] = {}
+    for name in names:
+        word, dot, entry = name.strip().removeprefix("--").partition(".")
+        field = CLEARED.get(word.replace("-", "_").lower())
+        if field is None or (dot and field.kind not in {"pairs", "env", "weights"}):
+            raise Invalid(
+                f"there is nothing to clear by the name {shown(name)}",
+                field="--clear",
+                hint=nearest(word.replace("-", "_").lower(), CLEARED),
+                details={"allowed": list(CLEARED)},
+            )
+        place = patch
+        for step in field.place[:-1]:
+            place = cast(dict[str, object], place.setdefault(step, {}))
+        last = field.place[-1]
+        if not dot:
+            place[last] = None
+        elif place.get(last, {}) is not None:
+            cast(dict[str, object], place.setdefault(last, {}))[entry] = None
+    return patch
 
 
 def whole_number(text: str, field: str) -> int:

@@ -27,8 +27,8 @@ SHOWN = 50
 FOLLOWED_FROM = 10
 PAGE = 1_000
 TELLING = (
-    *("cause", "outcome", "exit_code", "late_by_s", "why", "from", "next", "scope", "note", "version", "count"),
-    *("changed", "limit", "project", "defaults"),
+    *("source", "key", "cause", "outcome", "exit_code", "late_by_s", "why", "from", "next", "scope", "note", "version"),
+    *("count", "not_before", "refused", "said", "changed", "limit", "project", "defaults"),
 )
 LATE_LEAST_S = 0.001
 NARROW = 110
@@ -208,7 +208,7 @@ def _detail(name: str, value: object) -> str:
 def _short(name: str, value: object, entry: "Entry") -> list[str]:
     if name == "late_by_s" and isinstance(value, float):
         return [f"{value * 1000:.0f}ms late" if value < 1 else f"{distance(timedelta(seconds=value))} late"]
-    if name in {"version", "scope"} or (name == "outcome" and entry.details.get("exit_code")):
+    if name in {"version", "scope", "not_before"} or (name == "outcome" and entry.details.get("exit_code")):
         return []  # an exit status says of itself that the outcome was a failure
     return [f"exit {value}" if name == "exit_code" else _detail(name, value)]
 

@@ -98,7 +98,7 @@ def _when(one: "Listed") -> Cell:
 def _said(trigger: "Trigger") -> tuple[str, str, str]:
     """Say a trigger in words, as it is written, and in the fewest letters that still tell it."""
     from duly.core.spans import write_span
-    from duly.core.triggers import Cron, Every, Once
+    from duly.core.triggers import Cron, Every, On, Once
     from duly.core.when import write
     from duly.core.words import describe, describe_span
 
@@ -106,14 +106,19 @@ def _said(trigger: "Trigger") -> tuple[str, str, str]:
         # The anchor of an interval stands in `duly show`; here it would only push what matters aside.
         written = f"every {write_span(trigger.span)}"
         return f"every {describe_span(trigger.span)}", written, written
+    if isinstance(trigger, On):
+        return describe(trigger), write(trigger), f"on {trigger.source}"
     written = trigger.expression if isinstance(trigger, Cron) else write(trigger)
     return describe(trigger), written, written[: len("once 2026-12-01")] if isinstance(trigger, Once) else written
 
 
 def _next(one: "Listed", now: datetime) -> Cell | str:
     from duly import zones
+    from duly.core.schedule import takes_events
 
     at = one.task.next_start_at
+    if at is None and not one.task.broken and takes_events(one.task.definition) and _may_start(one):
+        return "on event"
     if at is None or one.task.broken:
         return "–" if mark("") == "·" else "-"
     if one.skipped is not None:
@@ -126,6 +131,10 @@ def _next(one: "Listed", now: datetime) -> Cell | str:
         return Cell(text=f"due {away(at, now)}", shorter=("overdue",) if at < now else ())
     far = away(at, now)
     return Cell(text=f"{far} ({clock_text(at, zones.zone(one.task.definition.zone), now)})", shorter=(far,))
+
+
+def _may_start(one: "Listed") -> bool:
+    return one.task.definition.enabled and not one.pauses and not one.task.done
 
 
 def _last(one: "Listed", now: datetime) -> Cell:
@@ -271,7 +280,8 @@ def why(run: dict[str, object]) -> str:
             return "its gate is being asked"
         if waits["what"] == "backoff":
             failed = failure(reason=run["reason"], error=run["error"], exit_code=run["exit_code"])
-            return f"tried again at {waits['until']}; {failed}".splitlines()[0]
+            at = datetime.fromisoformat(str(waits["until"])).replace(tzinfo=None, microsecond=0)
+            return f"tried again at {at} UTC; {failed}".splitlines()[0]
         return f"waits for {'somebody to serve' if _alone(waits) else _thing(waits)}"
     if run["outcome"] in (None, "succeeded"):
         return ""

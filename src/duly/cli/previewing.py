@@ -95,7 +95,7 @@ def _show(found: Mapping[str, object], place: ZoneInfo, now: datetime) -> None:
     assert isinstance(items, list)
     out.line()
     if not items:
-        out.line("no instant by itself; `duly run` starts it")
+        out.line(_no_instant(found))
         return
     columns = [
         Column(head="LOCAL"),
@@ -116,6 +116,15 @@ def _show(found: Mapping[str, object], place: ZoneInfo, now: datetime) -> None:
             ]
         )
     out.lines(render(columns, rows))
+
+
+def _no_instant(found: Mapping[str, object]) -> str:
+    triggers = found["triggers"]
+    assert isinstance(triggers, list)
+    sources = [trigger["source"] for trigger in triggers if trigger["kind"] == "event"]
+    if not sources:
+        return "no instant by itself; `duly run` starts it"
+    return f"no instant: an event starts it, such as `duly emit {sources[0]}`"
 
 
 def _note(word: object, start: str = "") -> Cell:
@@ -179,7 +188,7 @@ def next_(task: str | None, most: str) -> None:
         out.document({"items": items, "next": None})
         return
     if not items:
-        hint("nothing is due: tasks that are disabled, paused, done or by hand only have no next instant")
+        hint("nothing is due: what is disabled, paused, done, by hand or by events alone has no next instant")
     else:
         _next_table(items, now)
     hint_nobody(address(), "nothing runs until somebody does")

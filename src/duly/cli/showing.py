@@ -21,6 +21,7 @@ from duly.errors import Refused
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
+    from duly.core.events import Event
     from duly.core.skips import Range
     from duly.operations.showing import RunShown, TaskShown
     from duly.store.store import Session, Store
@@ -105,7 +106,8 @@ def _schedule(shown: "TaskShown", zone: "ZoneInfo | None", now: datetime) -> Row
         ("when", Cell(text=str(shown.shape["words"]), wraps=True)),
         ("canonical", str(shown.shape["canonical"])),
         ("zone", definition.zone),
-        ("next", coming or "none by itself"),
+        ("next", coming or _no_next(shown)),
+        *_sources(shown, now),
         (kind_told(action), plain(action_text(action))),
         ("in", plain(str(action.get("cwd") or "")) + (" (the project's folder)" if "cwd" in inherited else "")),
     ]
@@ -115,6 +117,23 @@ def _schedule(shown: "TaskShown", zone: "ZoneInfo | None", now: datetime) -> Row
     if definition.labels:
         rows.append(("labels", plain(" ".join(f"{key}={value}" for key, value in definition.labels.items()))))
     return rows
+
+
+def _no_next(shown: "TaskShown") -> str:
+    from duly.core.schedule import takes_events
+
+    task = shown.listed.task
+    return "when an event comes" if takes_events(task.definition) and not task.done else "none by itself"
+
+
+def _sources(shown: "TaskShown", now: datetime) -> Rows:
+    """Tell the last event of each source that the task listens to."""
+    told = []
+    for one in cast(Sequence[Mapping[str, object]], shown.shape["sources"]):
+        key = f" {plain(str(one['last_key']))}" if one["last_key"] is not None else ""
+        at = away(datetime.fromisoformat(str(one["last_at"])), now)
+        told.append(f"{one['name']}{key} {at}, {one['received']:,} in all")
+    return [("heard", "\n".join(told))] if told else []
 
 
 def _marks(at: datetime, skipped: "Range | None", now: datetime) -> str:
@@ -248,6 +267,8 @@ def _figures(shown: "RunShown") -> Rows:
         rows.append(("attempts", "\n".join(_attempt(one) for one in attempts)))
     if run.args:
         rows.append(("arguments", Cell(text=plain(shlex.join(run.args))[:INPUT_SHOWN], wraps=True)))
+    if shown.event is not None:
+        rows += _event(shown.event)
     if run.input is not None:
         more = "…" if len(run.input) > INPUT_SHOWN else ""
         rows.append(("input", plain(run.input[:INPUT_SHOWN]) + more))
@@ -265,6 +286,13 @@ def _left(shown: "RunShown") -> Rows:
         for named in [ends[-1].get(name) if ends else None]
         if isinstance(named, list)
     ]
+
+
+def _event(event: "Event") -> Rows:
+    key = f" {event.key}" if event.key is not None else ""
+    more = "…" if len(event.body) > INPUT_SHOWN else ""
+    named = f"{event.source}{key} by {event.by}"
+    return [("event", plain(named)), ("data", plain(event.body[:INPUT_SHOWN]) + more)]
 
 
 def _attempt(one: Mapping[str, object]) -> str:

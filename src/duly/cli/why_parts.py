@@ -37,7 +37,8 @@ def run(found: "Why") -> Rows:
     opened = "on time" if late < timedelta(seconds=1) else f"{distance(late)} late"
     whom = f"by {run.opened_by_whom}" if run.opened_by_whom else noticed(found)
     how = OPENED.get(run.opened_by, f"{run.opened_by}")
-    rows.append(("run", said(f"{ending(run.id)}, opened {opened}{how} {whom}".rstrip())))
+    again = f", again after {ending(run.retry_of)}" if run.retry_of else ""
+    rows.append(("run", said(f"{ending(run.id)}, opened {opened}{how} {whom}".rstrip() + again)))
     if found.kind == "task" or len(found.story) > STORY_SHOWN:
         rows += _attempts(found)
     if found.held_by is not None and run.state == "held":
@@ -116,7 +117,7 @@ def _attempts(found: "Why") -> Rows:
     for one in found.attempts[-ATTEMPTS_SHOWN:]:
         spent = "" if one.ended_at is None else f", {took(one.ended_at - one.started_at)}"
         word = (one.outcome or one.reason or "running").replace("_", " ")
-        began = local_text(one.started_at, wall_of(found))
+        began = local_text(one.started_at, wall_of(found), fine=True)
         lines.append(f"{one.attempt}  {began}{spent}  {word}, held by {ending(one.holder or '')}, fence {one.fence}")
     return [("attempts" if len(lines) > 1 else "attempt", said("\n".join(lines)))]
 

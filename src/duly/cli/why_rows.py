@@ -194,9 +194,11 @@ def _record(found: "Why") -> Rows:
         name = "noticed" if missed is not None else "counted"
         rows.append((name, said(f"{local_text(found.fate.noticed_at, wall_of(found))} {noticed(found)}".rstrip())))
     if missed is not None and missed.state != "closed":
-        decided = "" if missed.decided_at is None else f" {away(missed.decided_at, found.now)} by {missed.decided_by}"
+        whom = f" by {missed.decided_by}" if missed.decided_by else ""
+        decided = "" if missed.decided_at is None else f" {away(missed.decided_at, found.now)}{whom}"
+        became = f", run {ending(missed.run)}" if missed.run else ""
         note = f": {missed.note}" if missed.note else ""
-        rows.append(("offer", said(f"{ending(missed.id)}, {missed.state}{decided}{note}")))
+        rows.append(("offer", said(f"{ending(missed.id)}, {missed.state}{decided}{became}{note}")))
     return rows
 
 

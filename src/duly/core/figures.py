@@ -15,6 +15,7 @@ MINUTE, HOUR, DAY = 60, 3600, 86_400
 ENDING_SHOWN = 8
 INSTANTS = ("_at", "since", "until", "first", "last", "not_before")
 ID = re.compile(r"(?:tsk|run|mis|que|evt|hld|tok|pau)_[0-9a-z]{26}")
+MILLISECOND_US = 1_000
 SHORT_S = 10
 """Spans below are told with a tenth of a second."""
 
@@ -45,10 +46,13 @@ class Wall:
 UTC_WALL = Wall()
 
 
-def local_text(at: datetime, wall: Wall) -> str:
-    """Tell an instant whole: weekday, date, time, offset; by its time alone on the day of the one beside it."""
+def local_text(at: datetime, wall: Wall, *, fine: bool = False) -> str:
+    """Tell an instant whole: weekday, date, time, offset; by its time alone on the day of the one beside it.
+
+    `fine` adds thousandths of a second where there are any.
+    """
     there = _there(at, wall.zone)
-    fraction = f".{there.microsecond // 1000:03d}" if there.microsecond else ""
+    fraction = f".{there.microsecond // 1000:03d}" if fine and there.microsecond >= MILLISECOND_US else ""
     if wall.beside is not None:
         other = _there(wall.beside, wall.zone)
         if (other.date(), other.utcoffset()) == (there.date(), there.utcoffset()):

@@ -37,8 +37,13 @@ def idle_lateness(run: Run, now: datetime, *, worked_for: timedelta) -> timedelt
 
 
 def waited_too_long(run: Run, rules: Rules, now: datetime) -> bool:
-    """A run that waited for its start is past max_age, by its idle time; runs that a person asked for never are."""
-    return run.opened_by not in NEVER_LATE and idle_lateness(run, now, worked_for=run.worked_for) > rules.max_age
+    """A run that waited for its start is past max_age, by its idle time; runs that a person asked for never are.
+
+    One that starts at the very moment of its opening has not waited: how late it was, its opening has judged.
+    """
+    if run.opened_by in NEVER_LATE or (run.attempt == 0 and run.opened_at == now):
+        return False
+    return idle_lateness(run, now, worked_for=run.worked_for) > rules.max_age
 
 
 def refused_after_interruption(

@@ -25,3 +25,8 @@ def is_of_time(key: str) -> bool:
 def instant_of(key: str) -> datetime:
     """The instant of an occurrence that time brought."""
     return datetime.fromisoformat(key.removeprefix(AT))
+
+
+def event_key(source: str, key: str) -> str:
+    """The key of the occurrence that an event is, by its source and its own key or id."""
+    return f"event:{source}:{key}"

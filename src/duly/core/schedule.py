@@ -67,6 +67,11 @@ def fixed_of(all_: triggers.Triggers) -> triggers.Triggers:
     return tuple(trigger for trigger in all_ if _is_fixed(trigger))
 
 
+def asks_the_wall(all_: triggers.Triggers) -> bool:
+    """Tell whether any of these means what the wall of a zone shows, so that it depends on the zone's data."""
+    return any(isinstance(trigger, triggers.Cron) for trigger in all_) or bool(fixed_of(all_))
+
+
 def dues(definition: Definition, zone: ZoneInfo, after: datetime) -> Iterator[datetime]:
     """Yield the instants strictly after `after` at which the task is due, in order; perhaps without end."""
     found = next_due(definition, zone, after)

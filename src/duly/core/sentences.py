@@ -74,7 +74,10 @@ NO_START: Mapping[str, Templates] = {
         "{scope} was paused by {by} since {since}",
     ),
     "disabled": ("{by} disabled it at {since}, until {until}", "{by} disabled it at {since}"),
-    "schedule_changed": ("{by} changed its schedule before it started",),
+    "schedule_changed": (
+        "{by} changed its schedule (version {version}) before it started",
+        "{by} changed its schedule before it started",
+    ),
     "task_removed": ("{by} removed the task before it started",),
     "skipped_by_hand": ("{by} skipped it: {note}", "{by} skipped it"),
     "superseded": ("run {by_run} took its place, and overlap is {overlap}", "run {by_run} took its place"),
@@ -147,7 +150,7 @@ AHEAD: Mapping[str, Templates] = {
     ),
     "skipped_by_hand": ("{by} skipped it beforehand: {note}", "{by} skipped it beforehand"),
     "nobody": (
-        "who serves this store ({stopping}) is stopping, and starts nothing",
+        "nobody serves this store but {but}, which starts nothing more",
         "nobody serves this store (`duly serve`)",
     ),
     "label": ("no holder that lives has the label {label}, which it needs",),

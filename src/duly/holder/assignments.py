@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from duly.core.events import Event
 from duly.core.run import Run
 from duly.core.task import Definition, timeout_of
 from duly.holder.holdings import Holding
@@ -22,8 +23,9 @@ def hold(
     run_folder: Path,
     trust_end_us: int,
     gate: Asking | None = None,
+    event: Event | None = None,
 ) -> Holding:
-    """Make the holding of a run that was claimed or taken over."""
+    """Make the holding of a run that was claimed or taken over; `event` is what it was opened for."""
     assert run.holder is not None
     assignment = Assignment(
         run=run.id,
@@ -42,6 +44,7 @@ def hold(
         timeout=timeout_of(definition),
         idle_timeout=definition.rules.idle_timeout,
         leftovers=definition.rules.leftovers,
+        event=event,
         folder=folder_of(run_folder, run.id, run.fence),
     )
     return Holding(

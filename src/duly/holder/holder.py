@@ -7,14 +7,17 @@ from duly import clock as machine
 from duly import ids
 from duly.core.run import Entry
 from duly.errors import StoreAway, StoreBusy, StoreNewer
+from duly.holder import presence
 from duly.holder.blocking import Unblocker
 from duly.holder.carrier import Carrier, Carriers
 from duly.holder.dispatcher import Dispatcher
+from duly.holder.enrolling import row_of
 from duly.holder.heart import Beaten, Beating, Guard, Heart
 from duly.holder.holdings import Holdings
 from duly.holder.inbox import Inbox
+from duly.holder.pacing import Pacing
 from duly.holder.planner import Planner
-from duly.holder.presence import Presence, life_row, place_of
+from duly.holder.presence import Presence, place_of
 from duly.holder.recovery import Recovery
 from duly.holder.settling import Settled, Settler
 from duly.holder.stopping import Stopping
@@ -60,6 +63,7 @@ class Holder:
         self._nobody_else = False
         """The last sweep found no other holder and nothing held by one, and nobody has written since."""
         self._version_looked_s = 0.0
+        self._echoes = 0
         self._away_since_s: float | None = None
         self._told_away_s: dict[str, float] = {}
         self._newer: StoreNewer | None = None
@@ -73,7 +77,9 @@ class Holder:
         self._recovery = Recovery(store.clock, self.carrier, self._inbox.deliver, store, self.id)
         self.sweeper = Sweeper(store, self.id, self.place, wish.figures, self.holdings, registry)
         self.dispatcher = Dispatcher(self.id, self._boot, wish.figures.lease_us, registry.kinds, wish.labels)
-        self._planner = Planner(self.id)
+        pacing = Pacing(registry.starts_at_once, wish.catch_up_delay, wish.catch_up_spacing)
+        lives = presence.looking(store.address.run_folder, self._boot)
+        self._planner = Planner(self.id, lives=lives, pacing=pacing)
         self.writer = Writer(
             store,
             planner=self._planner,
@@ -105,7 +111,7 @@ class Holder:
 
     def register(self) -> None:
         """Enter this life into the store, and take back tasks that were put aside."""
-        row = life_row(self.id, self.place, self.store.clock, self._wish)
+        row = row_of(self.id, self.place, self._wish, self.store.clock)
         self._insert(row, machine.monotonic_s() + self._wish.figures.lease_us / 1e6)
 
     def stop(self) -> None:
@@ -139,7 +145,7 @@ class Holder:
                 with self.store.write(patience_s=self._wish.figures.beat_us / 1e6) as session:
                     session.holders.insert(row)
                     session.crowd.set_labels(row.id, row.labels)
-                    self._planner.take_back(session)
+                    self._planner.begin(session)
                 return
             except StoreBusy as error:
                 self._tell_away("store away", error)
@@ -181,7 +187,12 @@ class Holder:
         except StoreAway as error:
             self._away(error)
             return False
-        return again
+        return again or self._echoed()
+
+    def _echoed(self) -> bool:
+        """Tell whether events of Duly's own have opened runs since the last ask: our own writes show no other way."""
+        before, self._echoes = self._echoes, self.store.echoes
+        return before != self._echoes
 
     def _look(self) -> bool:
         """Ask whether anybody else has written to the store since the last look; if so, obey what was asked of us."""

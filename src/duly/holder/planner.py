@@ -1,35 +1,89 @@
 """The planner: opens what time has brought, and lets pauses and offers end whose time has come."""
 
-from datetime import datetime
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
+from duly import zones
 from duly.clock import from_us, to_us
 from duly.core.run import Run
 from duly.core.task import Task
+from duly.holder.pacing import Pacing
 from duly.store import Session
 from duly.store.offers import expire
 from duly.store.plans import arm, write_plans
+from duly.store.removing import remove_done
+from duly.store.rezoning import are_others, take_over_others
+from duly.store.rows import HolderRow
 from duly.store.switches import attempt, is_armed, lift_over
 
+DEFERRED_LOOK = timedelta(seconds=1)
+"""How often a holder that leaves planning to another asks whether that one lives."""
 TASKS_A_TURN = 100
 """Tasks that one turn plans; the rest is planned by the next, so that the lock is never held for long."""
 
 
-class Planner:
-    """Plans the tasks whose next start has come, the earliest first."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """What one turn of planning did: the runs it opened, for which tasks, and how many tasks have new zone data."""
 
-    def __init__(self, holder: str) -> None:
+    runs: Sequence[Run] = ()
+    tasks: Sequence[Task] = ()
+    taken_over: int = 0
+
+
+class Planner:
+    """Plans the tasks whose next instant has come, the earliest first; leaves it to holders with newer zone data."""
+
+    def __init__(
+        self,
+        holder: str,
+        *,
+        lives: Callable[[Session, HolderRow], bool] = lambda _session, _row: True,
+        pacing: Pacing | None = None,
+    ) -> None:
         self._holder = holder
+        self._lives = lives
+        self._pacing = pacing
 
     def step(self, session: Session) -> list[Run]:
         """Plan up to TASKS_A_TURN due tasks in the caller's transaction; gives the runs that were opened."""
-        return self.open(session)[0]
+        return list(self.open(session).runs)
 
-    def open(self, session: Session) -> tuple[list[Run], list[Task]]:
-        """Do as `step` does; gives also the tasks that were planned, as they were read."""
+    def open(self, session: Session) -> Planned:
+        """Do as `step` does; gives all that was done."""
+        if self.defers(session):
+            return Planned()
         lift_over(session)
         expire(session)
+        remove_done(session)
+        taken_over = take_over_others(session, TASKS_A_TURN)
         due = session.tasks.due(session.now, TASKS_A_TURN)
-        return (write_plans(session, due, holder=self._holder) if due else []), due
+        pace = None if self._pacing is None else self._pacing.pace(session)
+        runs = write_plans(session, due, holder=self._holder, pace=pace) if due else []
+        return Planned(runs=runs, tasks=due, taken_over=taken_over)
+
+    def is_due(self, session: Session) -> bool:
+        """Something waits for a turn of this planner now."""
+        at = session.tasks.soonest_us()
+        due = at is not None and at <= to_us(session.now)
+        return (due or are_others(session)) and not self.defers(session)
+
+    def soonest(self, session: Session) -> datetime | None:
+        """When this planner's holder has something to do by time alone."""
+        return session.now + DEFERRED_LOOK if self.defers(session) else soonest(session)
+
+    def defers(self, session: Session) -> bool:
+        """Another holder lives that has newer zone data: it plans, and this one does not."""
+        newer = session.holders.with_newer_zone_data(zones.zone_data_version())
+        return any(self._lives(session, row) for row in newer)
+
+    def begin(self, session: Session) -> None:
+        """Look who else lives at the begin of the holder's life, and take back what was put aside."""
+        others = [row for row in session.holders.living() if row.id != self._holder]
+        if self._pacing is not None and not any(self._lives(session, row) for row in others):
+            self._pacing.begins_alone(session.now)
+        self.take_back(session)
 
     def take_back(self, session: Session) -> None:
         """Take back tasks that were put aside and can be planned again, as after an upgrade; they owe nothing."""
@@ -57,9 +111,3 @@ def soonest(session: Session) -> datetime | None:
         if us is not None
     ]
     return from_us(min(instants)) if instants else None
-
-
-def is_due(session: Session) -> bool:
-    """Something waits for a turn of the planner now."""
-    at = session.tasks.soonest_us()
-    return at is not None and at <= to_us(session.now)

@@ -6,16 +6,13 @@ Children do not inherit the lock. At the same place a free lock proves the holde
 import contextlib
 import fcntl
 import os
-import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-import duly
-from duly import zones
-from duly.clock import MICROSECOND, Clock
+from duly.clock import MICROSECOND
 from duly.errors import StoreAway
-from duly.holder.wish import Wish
-from duly.runners import processes
+from duly.store import Session
 from duly.store.rows import HolderRow
 
 Life = Literal["alive", "dead", "unknown"]
@@ -45,31 +42,6 @@ class Presence:
         os.close(self._descriptor)
 
 
-def life_row(id_: str, place: str, clock: Clock, wish: Wish) -> HolderRow:
-    """Give this life as the store is told of it at its begin."""
-    now = clock.now()
-    own = processes.read(os.getpid())
-    return HolderRow(
-        id=id_,
-        place=place,
-        boot=clock.boot_id(),
-        host=socket.gethostname(),
-        pid=os.getpid(),
-        ticks=own.ticks if own is not None else None,
-        started_at=now,
-        last_beat_at=now,
-        beat_lease_us=clock.lease_us(),
-        lease_for=wish.figures.lease_us * MICROSECOND,
-        state="alive",
-        slots=wish.slots,
-        labels=tuple(wish.labels),
-        version=duly.__version__,
-        zone_data=zones.zone_data_version(),
-        claims=0,
-        claims_lost=0,
-    )
-
-
 def life_of(run_folder: Path, holder: str) -> Life:
     """Whether a holder of this place lives, by its lock alone; `unknown` where its file is missing."""
     try:
@@ -83,6 +55,17 @@ def life_of(run_folder: Path, holder: str) -> Life:
     finally:
         os.close(descriptor)
     return "dead"
+
+
+def looking(run_folder: Path, boot: str) -> Callable[[Session, HolderRow], bool]:
+    """Give the look at another holder that says whether it lives: not dead, and not silent past its lease."""
+
+    def lives(session: Session, row: HolderRow) -> bool:
+        if row.boot != boot or session.lease_us - row.beat_lease_us > row.lease_for // MICROSECOND:
+            return False
+        return life_of(run_folder, row.id) != "dead"
+
+    return lives
 
 
 def forget(run_folder: Path, holder: str) -> None:

@@ -147,7 +147,7 @@ class Sweeper:
             if step.after.id not in won:
                 continue
             session.ledger.add(step.entries)
-            holding = self._hold(step.after, definition, sent_us)
+            holding = self._hold(session, step.after, definition, sent_us)
             taken.append(
                 TakenOver(
                     holding=holding,
@@ -175,7 +175,7 @@ class Sweeper:
         # Work inside a silent process cannot be ended from here: its run stays that process's until it is dead.
         return factory is not None and (why != "lease_over" or is_kept(factory(), definition))
 
-    def _hold(self, run: Run, definition: Definition, sent_us: int) -> Holding:
+    def _hold(self, session: Session, run: Run, definition: Definition, sent_us: int) -> Holding:
         factory = self._registry.factory(str(definition.action["kind"]))
         assert factory is not None
         return hold(
@@ -184,6 +184,7 @@ class Sweeper:
             runner=factory(),
             run_folder=self._run_folder,
             trust_end_us=sent_us + self._figures.trust_us,
+            event=None if run.event is None else session.events.by_id(run.event),
         )
 
     def _is_gone(self, row: HolderRow, session: Session) -> bool:

@@ -9,7 +9,9 @@ from duly.errors import StoreAway
 from duly.runners import folders
 from duly.store import Store
 
-TRACES = frozenset({"begun", "lock", "exit", "end", "adopt", "swept", "input", "line", "call", folders.GATE})
+TRACES = frozenset(
+    {"begun", "lock", "exit", "end", "adopt", "swept", "input", "line", "call", "event.json", folders.GATE}
+)
 FOLDERS_MOST = 10_000
 """Attempts' folders that one step looks at."""
 

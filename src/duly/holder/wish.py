@@ -8,6 +8,9 @@ from duly.config import slots_default
 from duly.core.reading import read_word
 from duly.holder.figures import Figures, figures
 
+CATCH_UP_DELAY = timedelta(seconds=10)
+CATCH_UP_SPACING = timedelta(seconds=1)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
@@ -20,6 +23,10 @@ class Wish:
     labels: Sequence[str] = ()
     outlasts: bool = False
     """The process goes on after this holder, which therefore stays as long as work in its threads."""
+    catch_up_delay: timedelta = CATCH_UP_DELAY
+    """After a start with nobody else alive, what was missed and needs more than this machine waits for so long."""
+    catch_up_spacing: timedelta = CATCH_UP_SPACING
+    """Between two such starts of one project."""
 
 
 def wish(

@@ -1,9 +1,10 @@
 """The writer: one thread a process through which all of its work on runs is written, many writes to a commit."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from duly.core.events import Event
 from duly.core.task import Task
 from duly.holder.assignments import hold
 from duly.holder.carrier import Carriers
@@ -11,12 +12,13 @@ from duly.holder.dispatcher import Dispatcher, Won
 from duly.holder.figures import Figures
 from duly.holder.holdings import Holding, Holdings
 from duly.holder.inbox import Inbox
-from duly.holder.planner import Planner, is_due, soonest
+from duly.holder.planner import Planner
 from duly.holder.settling import Delivery, Settled, Settler
 from duly.runners import folders
 from duly.runners.registry import Registry
 from duly.store import Session, Store
 from duly.store.queueing import trim
+from duly.store.removing import leaving
 
 DELIVERIES_A_TURN = 200
 
@@ -97,13 +99,14 @@ class Writer:
     def look(self) -> bool:
         """Ask without the lock whether a turn would find anything to do, and when the next is due."""
         with self._store.read() as session:
-            self.soonest = soonest(session)
+            self.soonest = self._planner.soonest(session)
             if not self.accepting:
                 return False
             return (
-                is_due(session)
+                self._planner.is_due(session)
                 or bool(session.pauses.over(session.now))
                 or bool(session.missed.over(session.now, 1))
+                or bool(leaving(session))
                 or (self._carriers.free > 0 and self._dispatcher.may_claim(session))
                 or bool(session.waiting.blocked(session.now, 1))
             )
@@ -111,20 +114,22 @@ class Writer:
     def _turn(self, deliveries: list[Delivery]) -> Turn:
         sent_us = self._store.clock.lease_us()
         won: Sequence[Won] = ()
+        events: Mapping[str, Event] = {}
         holdings: list[Holding] = []
         try:
             with self._store.write() as session:
                 settled = self.settler.step(session, deliveries)
                 opened, ended, asked = 0, 0, 0
                 if self.accepting:
-                    runs, planned = self._planner.open(session)
-                    opened = len(runs)
+                    planned = self._planner.open(session)
+                    opened = len(planned.runs) + planned.taken_over
                     done = self._dispatcher.step(session, self._carriers.free)
                     won, ended, asked = done.won, done.ended, done.asked
                     self._holdings.claiming(one.run.id for one in won)
-                    ended += self._trim(session, planned) if runs else 0
-                self.soonest = soonest(session)
-            holdings = [self.hold(one, sent_us) for one in won]
+                    events = session.events.by_ids({one.run.event for one in won if one.run.event is not None})
+                    ended += self._trim(session, planned.tasks) if planned.runs else 0
+                self.soonest = self._planner.soonest(session)
+            holdings = [self.hold(one, sent_us, events.get(one.run.event or "")) for one in won]
         finally:
             self._holdings.claimed(holdings, [one.run.id for one in won])
         self._let_go(settled)
@@ -132,10 +137,10 @@ class Writer:
             self._carriers.carry(holding)
         return Turn(settled=len(settled), opened=opened, claimed=len(won), ended=ended, asked=asked)
 
-    def _trim(self, session: Session, planned: list[Task]) -> int:
+    def _trim(self, session: Session, planned: Sequence[Task]) -> int:
         return sum(trim(session, task) for task in planned)
 
-    def hold(self, won: Won, sent_us: int) -> Holding:
+    def hold(self, won: Won, sent_us: int, event: Event | None = None) -> Holding:
         """Make the holding of a claim that was won; `sent_us` is the lease clock before its first byte."""
         factory = self._registry.factory(str(won.definition.action["kind"]))
         assert factory is not None, "only kinds known here are claimed"
@@ -147,6 +152,7 @@ class Writer:
             run_folder=self._run_folder,
             gate=None if gate is None or won.run.anyway else self._registry.asking(gate),
             trust_end_us=sent_us + self._figures.trust_us,
+            event=event,
         )
 
     def _let_go(self, settled: list[Settled]) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from duly.core.ledger import Folded, fold
 from duly.core.run import Entry, Run
 from duly.operations.audit_crowds import Crowds, counters
+from duly.operations.audit_events import event_fates
 from duly.operations.audit_fates import Finding, fates
 from duly.store import Session, Store
 
@@ -40,6 +41,7 @@ def verify(store: Store) -> list[Finding]:
             task = session.tasks.by_id(id_)
             assert task is not None
             found += fates(session, task, by_task.get(id_, []))
+        found += event_fates(session, by_task)
     return found[:FINDINGS_MOST]
 
 

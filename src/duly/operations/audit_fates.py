@@ -10,7 +10,7 @@ from duly.core.run import Entry
 from duly.core.schedule import TICK, count_due, is_due, next_due
 from duly.core.task import Definition, Task
 from duly.store import Session
-from duly.store.eras import Era, eras
+from duly.store.eras import eras, eras_from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +31,7 @@ class Fate:
     last: datetime
     count: int
     told: str
+    opened: bool = False
 
 
 ASKED_LATER = frozenset({"offer", "backfill"})
@@ -47,33 +48,44 @@ def fates(session: Session, task: Task, entries: Sequence[Entry]) -> Iterator[Fi
     told = sorted(_told(entries), key=lambda fate: fate.first)
     held = eras(session, task)
     for era in held:
+        if not era.known:
+            continue
         mine = [fate for fate in told if era.since < fate.first <= era.until]
-        for text in _gaps(era.definition, era.zone, era.since, era.until, mine):
+        # Beyond the last of its times a task owed nothing more, however long that version stood.
+        times, opened = era.definition.rules.times, sum(fate.opened for fate in told if fate.first <= era.until)
+        over = times is not None and opened >= times
+        until = era.until if not over else mine[-1].last if mine else era.since
+        for text in _gaps(era.definition, era.zone, era.since, until, mine):
             yield Finding(promise="P6", task=task.id, run=None, text=text)
     if told and told[-1].last > task.planned_until:
         text = f"{told[-1].told} lies beyond the cursor {_shown(task.planned_until)}"
         yield Finding(promise="P6", task=task.id, run=None, text=text)
-    yield from _opened_later(task, held, entries)
+    yield from _opened_later(session, task, entries)
     yield from _answered(session, task, entries)
 
 
-def _opened_later(task: Task, held: Sequence[Era], entries: Sequence[Entry]) -> Iterator[Finding]:
-    """What people had opened of the past are occurrences of the schedule of that time, and none that is still to come.
-
-    Before the first era its schedule stands for the time before it.
-    """
-    for entry in entries:
-        key = entry.occurrence or ""
-        if entry.kind != "opened" or entry.reason not in ASKED_LATER or not is_of_time(key):
-            continue
-        due = instant_of(key)
-        told = f"{key} (opened by {entry.reason})"
+def _opened_later(session: Session, task: Task, entries: Sequence[Entry]) -> Iterator[Finding]:
+    """What people had opened of the past are occurrences of the schedule of that time, and none that is to come."""
+    later = [
+        (instant_of(entry.occurrence), entry)
+        for entry in entries
+        if entry.kind == "opened"
+        and entry.reason in ASKED_LATER
+        and entry.occurrence is not None
+        and is_of_time(entry.occurrence)
+    ]
+    if not later:
+        return
+    held = eras_from(session, task, min(due for due, _ in later) - TICK)
+    for due, entry in later:
+        told = f"{entry.occurrence} (opened by {entry.reason})"
         if due > task.planned_until:
             text = f"{told} lies beyond the cursor {_shown(task.planned_until)}"
             yield Finding(promise="P6", task=task.id, run=entry.run, text=text)
             continue
-        era = next((era for era in held if due <= era.until), None)
-        if era is not None and not is_due(era.definition, era.zone, due):
+        if any(
+            era.known and era.since < due <= era.until and not is_due(era.definition, era.zone, due) for era in held
+        ):
             yield Finding(promise="P6", task=task.id, run=entry.run, text=f"{told} is no occurrence of the task")
 
 
@@ -124,7 +136,7 @@ def _told(entries: Sequence[Entry]) -> Iterator[Fate]:
             continue
         if entry.kind == "opened" and entry.reason not in ASKED_LATER:
             due = instant_of(entry.occurrence)
-            yield Fate(first=due, last=due, count=1, told=f"{entry.occurrence} (opened)")
+            yield Fate(first=due, last=due, count=1, told=f"{entry.occurrence} (opened)", opened=True)
         elif entry.kind in {"missed", "stretch"}:
             first = instant_of(entry.occurrence)
             told = f"{entry.occurrence} ({entry.reason})"

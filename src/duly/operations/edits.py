@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from duly.core import when
 from duly.core.defaults import without_defaults
 from duly.core.definition_json import definition_to_json, triggers_from_json
 from duly.core.fields import FIELDS
@@ -98,6 +99,19 @@ def as_written(session: Session, task: Task) -> dict[str, object]:
     return (bare | stored if isinstance(stored, dict) else bare) | {"enabled": task.definition.enabled}
 
 
+def triggers_as_text(task: Task, written: Given) -> list[object]:
+    """Give a task's triggers as people write them; of a broken one what is there."""
+    if task.broken is None or _triggers_of(task, written):
+        return [when.write(trigger) for trigger in _triggers_of(task, written)] or ["manual"]
+    found = written.get("triggers")
+    return list(found) if isinstance(found, list) else []
+
+
+def unchanged(task: Task) -> Edited:
+    """Give the edit that does nothing."""
+    return Edited(before=task, after=task, changes=(), new_era=False, ended=0, warnings=())
+
+
 def merged(target: object, patch: object) -> dict[str, object]:
     """Apply a JSON merge patch to an object."""
     out = dict(target) if isinstance(target, Mapping) else {}
@@ -123,7 +137,7 @@ def _edit(
         with store.write() as session:
             lift_over(session)
             task = find_task(session, word)
-            _check_version(session, task, if_version)
+            check_version(session, task, if_version)
             edited = _write(session, task, make(as_written(session, task)), by=by)
             if dry_run:
                 raise _Undone(edited)
@@ -144,7 +158,8 @@ def _write(session: Session, task: Task, given: Given, *, by: str) -> Edited:
         return Edited(before=task, after=after, changes=changes, new_era=False, ended=0, warnings=warnings)
     _check_name(session, task, definition)
     before = None if task.broken is not None else task.definition
-    warnings += judge_in_store(session, definition, before=before)
+    notes = judge_in_store(session, definition, before=before)
+    warnings += notes if "rules.limits" in fields else ()
     done = change(session, task, definition, by=by, changed=fields)
     return Edited(
         before=task, after=done.task, changes=changes, new_era=done.new_era, ended=done.ended, warnings=warnings
@@ -196,7 +211,8 @@ def _at(one: object, place: tuple[str, ...]) -> object:
     return one
 
 
-def _check_version(session: Session, task: Task, asked: int | None) -> None:
+def check_version(session: Session, task: Task, asked: int | None) -> None:
+    """Refuse `version_conflict` when a task is not at the version that was asked for, and say who changed it."""
     if asked is None or asked == task.version:
         return
     last = next(

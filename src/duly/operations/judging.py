@@ -4,6 +4,9 @@ from datetime import datetime
 
 from duly import zones
 from duly.core.contradictions import refuse_contradictions
+from duly.core.events import OURS
+from duly.core.own_events import SOURCES
+from duly.core.reading import nearest
 from duly.core.task import Definition
 from duly.core.triggers import On, Once, Trigger, next_after
 from duly.errors import DulyError, Invalid
@@ -19,6 +22,8 @@ def judge(definition: Definition, now: datetime, *, before: Definition | None = 
     for trigger in definition.triggers:
         if not _comes(trigger, definition, now) and (before is None or not _was_over(trigger, before, now)):
             raise _never(trigger)
+        if before is None or trigger not in before.triggers:
+            _check_source(trigger)
     refuse_contradictions(definition, zones.zone(definition.zone), now, before=before)
 
 
@@ -31,6 +36,19 @@ def judge_in_store(session: Session, definition: Definition, *, before: Definiti
 
 def _comes(trigger: Trigger, definition: Definition, now: datetime) -> bool:
     return isinstance(trigger, On) or next_after((trigger,), zones.zone(definition.zone), now) is not None
+
+
+def _check_source(trigger: Trigger) -> None:
+    """Refuse a source of Duly's own that it never emits."""
+    if not isinstance(trigger, On) or trigger.source.partition(".")[0] != OURS or trigger.source in SOURCES:
+        return
+    near = nearest(trigger.source, SOURCES)
+    raise Invalid(
+        f"Duly itself has no event {trigger.source}",
+        field="triggers",
+        hint=f"on {near}" if near else None,
+        details={"allowed": list(SOURCES)},
+    )
 
 
 def _was_over(trigger: Trigger, before: Definition, now: datetime) -> bool:

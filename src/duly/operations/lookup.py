@@ -138,13 +138,17 @@ def ending(id_: str) -> str:
 
 
 def caller() -> str:
-    """Name who asks, for the ledger: the user of this process."""
+    """Name who asks, for the ledger: the user of this process, and the run whose work asks where there is one."""
     import pwd
 
     try:
-        return pwd.getpwuid(os.getuid()).pw_name
+        name = pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
-        return str(os.getuid())
+        name = str(os.getuid())
+    run = os.environ.get("DULY_RUN", "")
+    digits = run.removeprefix("run_")
+    ours = len(digits) == ID_DIGITS and run == f"run_{digits}" and all(char in ALPHABET for char in digits)
+    return f"{name} in {run}" if ours else name
 
 
 def _run(session: Session, word: str) -> Run | None:

@@ -151,8 +151,9 @@ def run(
     host: str | None,
     waiting_for: Mapping[str, object] | None,
     attempts: Sequence[Attempt],
+    event: Mapping[str, object] | None = None,
 ) -> dict[str, object]:
-    """Show a run with its attempts and what it waits for."""
+    """Show a run with its attempts, what it waits for, and the event that it was opened for."""
     return {
         "id": run.id,
         "task": run.task,
@@ -175,6 +176,7 @@ def run(
         "input": run.input,
         "args": list(run.args),
         "retry_of": run.retry_of,
+        "event": None if event is None else dict(event),
         "waiting_for": None if waiting_for is None else dict(waiting_for),
         "not_before": instant(run.not_before),
         "started_at": instant(run.started_at),

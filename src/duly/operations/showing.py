@@ -6,10 +6,11 @@ from itertools import islice
 from typing import cast
 
 from duly import zones
+from duly.core.events import Event, sources_of
 from duly.core.run import Run
 from duly.core.skips import Range, covering
 from duly.core.task import Task
-from duly.operations import listing, previewing, shapes
+from duly.operations import event_shapes, listing, previewing, shapes
 from duly.store.rows import Written
 from duly.store.store import Session
 
@@ -31,10 +32,11 @@ class TaskShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunShown:
-    """A run, its task, its story."""
+    """A run, its task, the event that it was opened for, its story."""
 
     run: Run
     task: Task | None
+    event: Event | None
     shape: Mapping[str, object]
     story: tuple[Written, ...]
 
@@ -56,11 +58,13 @@ def task(session: Session, task: Task) -> TaskShown:
             previewing.item_of(task, zone, one) | {"skipped": shapes.skipped(range_)}
             for one, range_ in zip(coming, skipped, strict=True)
         ]
+    heard = sources_of(definition)
     recent = session.runs.listed(task=task.id, most=RECENT_RUNS)
     shape |= {
         "words": previewing.say(definition.triggers),
         "canonical": previewing.canonical(definition.triggers),
         "upcoming": items,
+        "sources": [event_shapes.source(one) for one in session.events.known() if one.name in heard],
     }
     return TaskShown(
         listed=one,
@@ -74,9 +78,14 @@ def task(session: Session, task: Task) -> TaskShown:
 def run(session: Session, run: Run) -> RunShown:
     """Show a run with its task and its story."""
     of = session.tasks.by_id(run.task)
+    shape = cast(Mapping[str, object], listing.run_shape(session, run, of))
+    event = None if run.event is None else session.events.by_id(run.event)
+    if event is not None:
+        shape = {**shape, "event": event_shapes.event(event)}
     return RunShown(
         run=run,
         task=of,
-        shape=cast(Mapping[str, object], listing.run_shape(session, run, of)),
+        event=event,
+        shape=shape,
         story=tuple(session.ledger.of_run(run.id)),
     )

@@ -74,7 +74,7 @@ def skip(store: Store, word: str, ask: Ask, *, by: str, note: str | None = None)
     with store.write() as session:
         lift_over(session)
         task = find_task(session, word)
-        _check_schedule(task)
+        check_has_times(task)
         zone = zones.zone(task.definition.zone)
         ranges = session.skips.of(task.id, after=task.planned_until)
         scene = _Scene(
@@ -84,6 +84,18 @@ def skip(store: Store, word: str, ask: Ask, *, by: str, note: str | None = None)
             return _next(scene)
         assert ask.at is not None
         return _at(scene, ask.at) if ask.what == AT else _before(scene, ask.at)
+
+
+def check_has_times(task: Task) -> None:
+    """Refuse a task that time never opens, or whose times nobody can tell."""
+    if task.broken is not None:
+        raise Refused(
+            "invalid",
+            f"{told(task)} has no schedule that reads: its {task.broken.field}: {task.broken.message}",
+            details={"task": task.id, "field": task.broken.field},
+        )
+    if not yields_instants(task.definition.triggers):
+        raise Invalid(f"{told(task)} has no times of its own: nothing opens it but people and events")
 
 
 def marked(session: Session, items: Sequence[dict[str, object]]) -> list[dict[str, object]]:
@@ -107,17 +119,6 @@ def shape(done: Skipped) -> dict[str, object]:
         "runs": [run.id for run in done.runs],
         "already": done.already,
     }
-
-
-def _check_schedule(task: Task) -> None:
-    if task.broken is not None:
-        raise Refused(
-            "invalid",
-            f"{told(task)} has no schedule that reads: its {task.broken.field}: {task.broken.message}",
-            details={"task": task.id, "field": task.broken.field},
-        )
-    if not yields_instants(task.definition.triggers):
-        raise Invalid(f"{told(task)} has no times of its own, so there is nothing to skip", details={"task": task.id})
 
 
 def _base(session: Session, task: Task) -> datetime:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from duly import ids
+from duly import ids, zones
 from duly.core.names import key_of
 from duly.core.run import Entry
 from duly.core.task import Definition, Task
@@ -12,12 +12,11 @@ from duly.errors import Invalid, Refused
 from duly.operations.judging import judge
 from duly.operations.limits import check_fits
 from duly.operations.lookup import find_task, project_key, told
-from duly.store import Session, Store, definitions_written
+from duly.store import Session, Store, definitions_written, listening, removing
 from duly.store.holds import hold
-from duly.store.offers import withdraw
 from duly.store.plans import arm, disarm
 from duly.store.rows import Pause
-from duly.store.switches import attempt, end_waiting, is_armed, lift, lift_over, switch_off, switch_on, write
+from duly.store.switches import is_armed, lift, lift_over, switch_off, switch_on, write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +43,9 @@ def add(store: Store, definition: Definition, *, by: str, source: Mapping[str, o
                 details={"task": taken.id, "name": taken.definition.name, "project": taken.definition.project},
                 hint=f"another name, or duly remove {told(taken)}",
             )
-        if not dry_run:
+        if dry_run:
+            listening.check(session, task.id, definition)
+        else:
             task = definitions_written.add(session, task)
             session.ledger.add([_told(session, "defined", task, by, {"version": 1})])
     return task
@@ -73,6 +74,7 @@ def first_version(definition: Definition, *, now: datetime, by: str, source: Map
         created_by=by,
         updated_at=now,
         removed_at=None,
+        zone_data=zones.zone_data_version(),
     )
     return arm(task, now) if definition.enabled else task
 
@@ -108,24 +110,9 @@ def switch(session: Session, task: Task, *, on: bool, by: str) -> Task:
 
 def remove(store: Store, word: str, *, by: str) -> Task:
     """Remove a task: what waits ends skipped, what runs is cancelled; its runs and its ledger stay."""
-    from duly.core import lifecycle
-    from duly.store.switches import move
-
     with store.write() as session:
         lift_over(session)
-        task = find_task(session, word)
-        off = switch_off(session, _told_of_its_rest(session, task), reason="task_removed", by=by)
-        end_waiting(session, task, reason="task_removed", by=by, by_hand_too=True)
-        withdraw(session, task.id, reason="task_removed", by=by)
-        held = [run for run in session.runs.live_of(task.id) if run.state == "held" and run.cancel_asked_at is None]
-        move(session, [lifecycle.ask_cancel(run, by=by, now=session.now) for run in held])
-        write(session, task, replace(off, removed_at=session.now))
-        for pause in session.pauses.all():
-            if pause.scope == "task" and pause.target == task.id:
-                session.pauses.delete(pause.id)
-        definitions_written.forget(session, task)
-        session.ledger.add([_told(session, "removed", task, by)])
-        return _again(session, task)
+        return removing.remove(session, find_task(session, word), by=by)
 
 
 def pause(store: Store, scope: str, target: str, *, until: datetime | None, note: str | None, by: str) -> Paused:
@@ -160,15 +147,6 @@ def _new(session: Session, definition: Definition, *, by: str, source: Mapping[s
     task = first_version(definition, now=session.now, by=by, source=source)
     check_fits(session, definition)
     return task if is_armed(task, session.pauses.all()) else disarm(task)
-
-
-def _told_of_its_rest(session: Session, task: Task) -> Task:
-    """The task with the fate of what it did not owe while it was off on record, and its cursor at now."""
-    if task.next_start_at is not None or task.done or task.broken is not None or not task.definition.triggers:
-        return task
-    reason = "paused" if task.definition.enabled else "disabled"
-    told = attempt(session, task, lambda: switch_on(session, task, reason=reason, at=session.now))
-    return disarm(told) if told is not None else task
 
 
 def _target(session: Session, scope: str, target: str) -> str:

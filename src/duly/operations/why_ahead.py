@@ -10,6 +10,7 @@ from duly.core.names import key_of
 from duly.core.planning import times_left
 from duly.core.run import Run
 from duly.core.schedule import TICK, count_due
+from duly.core.skips import covering
 from duly.core.spans import write_instant
 from duly.core.task import Definition, timeout_of
 from duly.operations.lookup import told
@@ -112,11 +113,11 @@ def _held(asking: Asking, at: datetime) -> list[Trouble]:
 
 
 def _skipped(asking: Asking, at: datetime) -> list[Trouble]:
-    for one in asking.session.skips.of(asking.task.id, after=at - TICK):
-        if one.first <= at <= one.last:
-            figures = {"by": one.by} | ({"note": one.note} if one.note else {})
-            return [Trouble(what="skipped_by_hand", sure=True, figures=figures)]
-    return []
+    one = covering(asking.session.skips.of(asking.task.id, after=at - TICK), at)
+    if one is None:
+        return []
+    figures = {"by": one.by} | ({"note": one.note} if one.note else {})
+    return [Trouble(what="skipped_by_hand", sure=True, figures=figures)]
 
 
 def _nobody(asking: Asking, holders: Sequence[HolderRow], at: datetime) -> list[Trouble]:
@@ -125,7 +126,9 @@ def _nobody(asking: Asking, holders: Sequence[HolderRow], at: datetime) -> list[
     rules = asking.task.definition.rules
     grace = grace_for(rules, at, asking.versions.after(at))
     figures: dict[str, object] = {"grace_s": grace.total_seconds(), "on_missed": rules.on_missed}
-    return [Trouble(what="nobody", sure=False, figures=figures | ({"stopping": len(holders)} if holders else {}))]
+    if holders:
+        figures["but"] = f"{len(holders)} holder{'s' if len(holders) > 1 else ''} being stopped"
+    return [Trouble(what="nobody", sure=False, figures=figures)]
 
 
 def _labels(asking: Asking, holders: Sequence[HolderRow]) -> list[Trouble]:

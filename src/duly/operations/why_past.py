@@ -9,11 +9,11 @@ from duly.core.definition_json import rule_to_json
 from duly.core.lateness import grace_for
 from duly.core.occurrences import at_key
 from duly.core.run import Entry, Missed, Run
-from duly.core.schedule import next_due
+from duly.core.schedule import TICK, next_due
 from duly.core.spans import write_instant
 from duly.core.spreading import start_of
 from duly.core.task import Broken, timeout_of
-from duly.operations.why_then import Hold, holds_at, off_at
+from duly.operations.why_then import Hold, author_of, holds_at, off_at
 from duly.operations.why_values import Asking, Fate, Stretch
 from duly.store.moments import Moments, first_of
 from duly.store.rows import Written
@@ -86,6 +86,8 @@ def _run_figures(asking: Asking, run: Run, entries: Sequence[Entry]) -> dict[str
         figures |= _hold_figures(asking, moment)
     if run.reason == "disabled":
         figures |= _off_figures(asking, moment)
+    if run.reason == "schedule_changed":
+        figures |= _change_figures(asking, moment)
     figures |= _already_running(figures, moment)
     return _present(figures | _rule_figures(asking, run.reason, moment, run))
 
@@ -152,6 +154,8 @@ def _of_stretch(asking: Asking, written: Written, at: datetime) -> Fate:
         figures |= _hold_figures(asking, at)
     if reason == "disabled":
         figures |= _off_figures(asking, at)
+    if reason == "schedule_changed":
+        figures |= _change_figures(asking, entry.at)
     if reason in LATE_REASONS:
         figures |= _late_figures(asking, at, entry.at)
         figures |= _instead(asking, figures.pop("into", None))
@@ -209,6 +213,13 @@ def _off_figures(asking: Asking, moment: datetime) -> dict[str, object]:
     by = off.by or asking.task.created_by
     until = None if off.until is None else write_instant(off.until)
     return _present({"by": by, "since": None if since is None else write_instant(since), "until": until})
+
+
+def _change_figures(asking: Asking, moment: datetime) -> dict[str, object]:
+    """Say which version was written at a moment, and by whom."""
+    found = asking.versions.at(moment + TICK)
+    by = author_of(asking.session, asking.task, found)
+    return {} if found is None else _present({"version": found.version, "by": by})
 
 
 def _rule_figures(asking: Asking, reason: str | None, moment: datetime, run: Run | None) -> dict[str, object]:

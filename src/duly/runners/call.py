@@ -18,7 +18,7 @@ from duly.ports import Assignment, Detached, How, Outcome
 from duly.runners import calling, folders, functions, output
 from duly.runners.command import Command
 from duly.runners.nurseries import Nursery
-from duly.told import IN_THREAD, ThisRun
+from duly.told import IN_THREAD, Cause, ThisRun
 
 LAST_CHARACTERS = 2_000
 PASSED_ON = ("DULY_STORE", "DULY_CONFIG")
@@ -27,6 +27,8 @@ PASSED_ON = ("DULY_STORE", "DULY_CONFIG")
 
 class Call:
     """Performs one attempt of a call. `stop` may come before, during and after `perform`, from any thread."""
+
+    at_once = True
 
     def __init__(self, nursery: Nursery) -> None:
         self._command = Command(nursery)
@@ -209,4 +211,10 @@ def _this_run(assignment: Assignment) -> ThisRun:
         due_at=assignment.due_at,
         opened_by=assignment.opened_by,
         input=assignment.input,
+        event=_cause(assignment),
     )
+
+
+def _cause(assignment: Assignment) -> Cause | None:
+    event = assignment.event
+    return None if event is None else Cause(source=event.source, key=event.key, data=json.loads(event.body))

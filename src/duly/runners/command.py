@@ -20,6 +20,7 @@ GRACE = timedelta(seconds=10)
 SHELL = "/bin/sh"
 SWEPT_WITHIN_S = 5.0
 INPUT_BYTES = 65_536  # more than this is told by the file alone
+EVENT = "event.json"
 OURS = "DULY_"
 SECRET = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 NAME = re.compile(r"[^=\0]+")
@@ -30,6 +31,8 @@ ORDER_EVERY_MS = 1000
 
 class Command:
     """Performs one attempt of a command. `stop` may come before, during and after `perform`, from any thread."""
+
+    at_once = True
 
     def __init__(
         self,
@@ -85,6 +88,8 @@ class Command:
             folders.make_folder(assignment.folder)
             if assignment.input is not None:
                 folders.write_private(assignment.folder / "input", assignment.input)
+            if assignment.event is not None:
+                folders.write_private(assignment.folder / EVENT, assignment.event.body)
             argv = _argv(assignment)
         except OSError as error:
             return _not_begun("preflight", f"the attempt's folder cannot be made: {error}")
@@ -312,6 +317,12 @@ def _told(assignment: Assignment) -> dict[str, str]:
     }
     if assignment.due_at is not None:
         told["DULY_DUE_AT"] = _rfc3339(assignment.due_at)
+    if assignment.event is not None:
+        told |= {
+            "DULY_EVENT_FILE": str(assignment.folder / EVENT),
+            "DULY_EVENT_SOURCE": assignment.event.source,
+            "DULY_EVENT_KEY": assignment.event.key or "",
+        }
     if assignment.input is None:
         told |= {"DULY_INPUT": "", "DULY_INPUT_FILE": os.devnull}
     else:

@@ -20,6 +20,7 @@ class Registry:
     def __init__(self, extra: Mapping[str, RunnerFactory] | None = None) -> None:
         self.nursery = Nursery()
         self._lock = threading.Lock()
+        self._at_once: dict[str, bool] = {}
         self._known: dict[str, RunnerFactory | None] = {
             "command": lambda: Command(self.nursery),
             "call": lambda: Call(self.nursery),
@@ -42,6 +43,13 @@ class Registry:
         with self._lock:
             known = {kind for kind, factory in self._known.items() if factory is not None}
         return sorted(known | {point.name for point in entry_points(group=GROUP)})
+
+    def starts_at_once(self, kind: str) -> bool:
+        """Whether work of this kind needs nothing but this machine, as its runner says itself."""
+        if kind not in self._at_once:
+            factory = self.factory(kind)
+            self._at_once[kind] = factory is not None and bool(getattr(factory(), "at_once", False))
+        return self._at_once[kind]
 
     def close(self) -> None:
         """Hang up on the nursery; work that lives goes on under its keeper."""

@@ -7,11 +7,12 @@ read can lag behind the definition it was made from.
 from dataclasses import replace
 
 from duly.clock import to_us
+from duly.core.events import sources_of
 from duly.core.limits import weights_of
 from duly.core.names import key_of
 from duly.core.task import Task
 from duly.errors import DulyError, Refused
-from duly.store import rewriting
+from duly.store import listening, rewriting
 from duly.store.placing import place
 from duly.store.plans import arm
 from duly.store.store import Session
@@ -48,6 +49,7 @@ def rewrite(session: Session, before: Task, after: Task, *, era_from_us: int) ->
 def forget(session: Session, task: Task) -> None:
     """Take away what was derived from the definition of a task that is removed; its row and its versions stay."""
     session.crowd.set_task(task.id, {}, ())
+    session.events.set_sources(task.id, ())
 
 
 def decide_anew(session: Session, scope: str, target: str) -> int:
@@ -77,4 +79,6 @@ def _owned(session: Session, task: Task) -> Task:
 
 def _derive(session: Session, task: Task) -> None:
     """Write what others read without the definition: which limits and labels it names, which events it takes."""
+    listening.check(session, task.id, task.definition)
     session.crowd.set_task(task.id, weights_of(task.definition), task.definition.rules.needs)
+    session.events.set_sources(task.id, sources_of(task.definition))

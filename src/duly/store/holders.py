@@ -25,6 +25,7 @@ LIVING = Statement(lambda: _all().where(holders.c.state != "gone").order_by(hold
 BEFORE = Statement(
     lambda: _all().where(holders.c.id < bindparam("before")).order_by(holders.c.id.desc()).limit(bindparam("most"))
 )
+NEWER = Statement(lambda: _all().where(holders.c.state == "alive", holders.c.zone_data > bindparam("version")))
 BEAT = Statement(
     lambda: (
         update(holders)
@@ -75,6 +76,10 @@ class Holders:
         """The holder of this id."""
         row = self._line.row(BY_ID, id=id_)
         return None if row is None else _of(row)
+
+    def with_newer_zone_data(self, version: str) -> list[HolderRow]:
+        """Holders that claim, with newer zone data than these; whether they live is asked of beats and locks."""
+        return [_of(row) for row in self._line.rows(NEWER, version=version)]
 
     def living(self) -> list[HolderRow]:
         """Holders that nobody has marked gone; whether they live is asked of their locks."""

@@ -37,7 +37,8 @@ def hold(
     touched = session.tasks.in_scope(scope, target)
     for task in touched:
         if task.next_start_at is not None:
-            write(session, task, switch_off(session, task, reason="paused", by=by))
+            off = switch_off(session, task, reason="paused", by=by)
+            write(session, off, off)  # planning up to now may have written the task itself
         else:
             end_waiting(session, task, reason="paused", by=by, by_hand_too=False)
     session.pauses.insert(made)

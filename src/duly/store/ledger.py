@@ -46,6 +46,13 @@ BEFORE = Statement(
         .limit(bindparam("most"))
     )
 )
+AT = Statement(
+    lambda: (
+        select(*_columns)
+        .where(ledger.c.at_us == bindparam("at_us"), ledger.c.occurrence == bindparam("occurrence"))
+        .order_by(ledger.c.seq)
+    )
+)
 LAST = Statement(lambda: select(func.max(ledger.c.seq)))
 NEWEST = Statement(lambda: select(func.max(ledger.c.at_us)))
 
@@ -55,10 +62,14 @@ class Ledger:
 
     def __init__(self, line: Line) -> None:
         self._line = line
+        self.added: list[Entry] = []
+        """What this transaction has told so far."""
 
     def add(self, entries: Iterable[Entry]) -> None:
         """Append entries in their order."""
-        self._line.many(INSERT, [entry_cells(entry) for entry in entries])
+        fresh = list(entries)
+        self._line.many(INSERT, [entry_cells(entry) for entry in fresh])
+        self.added += fresh
 
     def of_run(self, run: str) -> list[Written]:
         """The whole story of one run, oldest first."""
@@ -80,6 +91,10 @@ class Ledger:
         """The latest moment of any entry, by the clocks of who wrote them; reads all of it."""
         row = self._line.row(NEWEST)
         return None if row is None else row[0]
+
+    def at(self, at_us: int, occurrence: str) -> list[Written]:
+        """What was told of an occurrence at one very moment, whichever its task, oldest first."""
+        return self._read(AT, at_us=at_us, occurrence=occurrence)
 
     def last(self) -> int:
         """The number of the newest entry; 0 in an empty ledger."""

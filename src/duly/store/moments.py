@@ -18,8 +18,8 @@ from duly.store.tables import ledger, runs
 
 SKEW = timedelta(minutes=1)
 """By how much the clock that ids are made by may differ from the store's."""
-COUNTED = frozenset({"missed", "stretch", "skipped"})
-"""The kinds of entries that count instants without a start."""
+COUNTED = frozenset({"missed", "stretch"})
+"""The kinds of entries that count instants without a start; `skipped` only says what shall be left out."""
 LOOKED_AT = 10
 """Entries that end after a moment, nearest first, of which one may contain it."""
 

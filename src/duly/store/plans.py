@@ -18,6 +18,7 @@ from duly.core.skips import Range
 from duly.core.spans import write_instant
 from duly.core.task import Broken, Task
 from duly.errors import DulyError
+from duly.store.rezoning import by_these_data, take_over
 from duly.store.store import Session
 from duly.store.tasks import CursorMove
 
@@ -34,6 +35,7 @@ def write_plans(session: Session, due: Sequence[Task], *, holder: str | None, pa
     A task that cannot be planned is put aside with what is wrong, and never keeps another from its plan.
     """
     planned: list[tuple[Task, Plan]] = []
+    due = list(take_over(session, due).values())
     skipped = session.skips.ahead([task.id for task in due])
     for task in due:
         judged = _judge(task, session.now, skipped.get(task.id, ()))
@@ -63,6 +65,7 @@ def write_plans(session: Session, due: Sequence[Task], *, holder: str | None, pa
 
 def bring_up_to_now(session: Session, task: Task) -> Task:
     """Give every occurrence of this task up to now its fate, under the definition in force; gives it as it stands."""
+    task = by_these_data(session, task)
     for _ in range(OPEN_AGAIN):
         if task.broken is not None or task.next_due_at is None or task.next_due_at > session.now:
             return task
@@ -78,7 +81,12 @@ def arm(task: Task, cursor: datetime) -> Task:
     zone = zones.zone(task.definition.zone)
     made = plan(replace(task, planned_until=cursor), zone, cursor)
     return replace(
-        task, planned_until=cursor, next_due_at=made.next_due_at, next_start_at=made.next_start_at, done=made.done
+        task,
+        planned_until=cursor,
+        next_due_at=made.next_due_at,
+        next_start_at=made.next_start_at,
+        done=made.done,
+        zone_data=zones.zone_data_version(),
     )
 
 

@@ -18,7 +18,9 @@ def trim(session: Session, task: Task) -> int:
         if run.opened_by in BY_TIME_OR_EVENT and run.attempt == 0 and run.overlap is None
     ]
     may_wait = rules.queue if rules.overlap == "queue" else 1
-    free = max(0, rules.seats - len(session.runs.live_of(task.id)))
+    # A seat that a backfill has counts as free: what it fills is no reason to drop what time brings.
+    taken = [run for run in session.runs.live_of(task.id) if run.opened_by != "backfill"]
+    free = max(0, rules.seats - len(taken))
     over = waiting[: max(0, len(waiting) - may_wait - free)]
     if not over:
         return 0

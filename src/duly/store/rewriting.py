@@ -13,7 +13,7 @@ from duly.store.tables import tasks
 
 REWRITTEN = (
     *("project", "project_key", "name", "name_key", "enabled", "definition", "definition_version", "version", "source"),
-    *("updated_us", "overlap", "queue", "seats", "rank", "trouble"),
+    *("updated_us", "overlap", "queue", "seats", "rank", "leaves", "trouble"),
     *("planned_until_us", "next_due_us", "next_start_us", "done", "planned_wall", "zone_data"),
 )
 """What a new version of a definition writes; all else of a task's row stands."""

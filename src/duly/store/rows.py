@@ -261,6 +261,7 @@ def task_cells(task: Task) -> dict[str, Any]:
         "planned_wall": task.planned_wall,
         "zone_data": task.zone_data,
         "pruned_until_us": us(task.pruned_until),
+        "leaves": int(definition.rules.remove_when_done),
         "failures_in_a_row": task.failures_in_a_row,
         "last_run": task.last_run,
         "trouble": None,

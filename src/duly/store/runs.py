@@ -93,6 +93,14 @@ def _by_ids(size: int) -> CompilerElement:
 
 
 BY_IDS = Batch(_by_ids, ("id",))
+
+
+def _by_occurrences(size: int) -> CompilerElement:
+    v = rows_of(size, {"task": str, "occurrence": str})
+    return _all().where(runs.c.task == v.c.task, runs.c.occurrence == v.c.occurrence)
+
+
+BY_OCCURRENCES = Batch(_by_occurrences, ("task", "occurrence"))
 _BEAT: dict[str, type] = {"id": str, "fence": int, "holder": str, "boot": str, "end_us": int}
 
 
@@ -139,6 +147,11 @@ class Runs:
         """The run that an occurrence opened."""
         row = self._line.row(BY_OCCURRENCE, task=task, occurrence=occurrence)
         return None if row is None else run_of(row)
+
+    def of_occurrences(self, task: str, occurrences: Sequence[str]) -> dict[str, Run]:
+        """The runs that these occurrences of a task have opened, by their keys."""
+        found = self._line.many(BY_OCCURRENCES, [(task, occurrence) for occurrence in occurrences])
+        return {run.occurrence: run for run in map(run_of, found)}
 
     def ids_like(self, pattern: str, most: int) -> list[str]:
         """Ids of runs that match a LIKE pattern."""

@@ -10,12 +10,14 @@ from pathlib import Path
 
 from duly import clock as machine
 from duly.clock import Clock
+from duly.core.own_events import may_tell
 from duly.errors import StoreAway, StoreUnknown
 from duly.store import copies, engine, making
 from duly.store.address import Address, check_path, check_place, remember
 from duly.store.crowd import Crowd
 from duly.store.defaults import Defaults
 from duly.store.engine import PATIENCE_S, Company, Line
+from duly.store.events import Events
 from duly.store.holders import Holders
 from duly.store.ledger import Ledger
 from duly.store.missed import MissedOnes
@@ -47,6 +49,7 @@ class Session:
     ledger: Ledger
     holders: Holders
     pauses: Pauses
+    events: Events
     projects: Projects
     skips: Skips
 
@@ -68,6 +71,8 @@ class Store:
         self._log = str(real.with_name(real.name + "-wal"))
         self._log_seen: tuple[int, int] | None = None
         self._asked_s = self._restless_until_s = float("-inf")
+        self.echoes = 0
+        """Runs that Duly's own events have opened in what this connection wrote."""
 
     @classmethod
     def find(
@@ -182,7 +187,10 @@ class Store:
             engine.begin(self._line, patience_s=patience_s, company=self.company)
             held_s = machine.monotonic_s()
             try:
-                yield self._session()
+                session = self._session()
+                yield session
+                if session.ledger.added and raw.in_transaction:
+                    self._echo(session)
                 if not raw.in_transaction:
                     raise StoreAway(f"the store {self.address.path} ended a transaction by itself; nothing was kept")
             except BaseException:
@@ -249,6 +257,14 @@ class Store:
         """Close the connection; the store stays."""
         self._line.close()
 
+    def _echo(self, session: Session) -> None:
+        """Let what was told start the tasks that listen to it, in the same transaction."""
+        if any(may_tell(entry) for entry in session.ledger.added) and session.events.our_sources():
+            from duly.store import listening
+
+            listening.echo(session)
+            self.echoes += session.events.opened
+
     def _commit(self, began_s: float) -> None:
         try:
             self._line.raw.execute("COMMIT")
@@ -276,6 +292,7 @@ class Store:
             ledger=Ledger(line),
             holders=Holders(line),
             pauses=Pauses(line),
+            events=Events(line),
             projects=Projects(line),
             skips=Skips(line),
         )

@@ -19,6 +19,7 @@ from duly.errors import DulyError, Refused
 from duly.store import endings
 from duly.store.pauses import holding
 from duly.store.plans import arm, bring_up_to_now, disarm
+from duly.store.rezoning import by_these_data
 from duly.store.rows import Pause
 from duly.store.store import Session
 
@@ -42,8 +43,9 @@ def switch_off(session: Session, task: Task, *, reason: str, by: str) -> Task:
 
 def switch_on(session: Session, task: Task, *, reason: str, at: datetime) -> Task:
     """Owe nothing of the stretch while it was off: the cursor moves to `at`, with one counted entry."""
+    task = by_these_data(session, task)
     zone = zones.zone(task.definition.zone)
-    stretch = owed(task.definition, zone, task.planned_until, at)
+    stretch = None if task.done else owed(task.definition, zone, task.planned_until, at)
     if stretch is not None:
         session.ledger.add(
             [

@@ -62,6 +62,8 @@ tasks = Table(
     Column("planned_wall", Text),
     Column("zone_data", Text),
     Column("pruned_until_us", BigInteger),
+    # Whether it is removed when it is done.
+    Column("leaves", Integer, nullable=False, server_default="0"),
 )
 
 definitions = Table(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, and_, bindparam, case, func, insert, or_, select, update
+from sqlalchemy import Select, and_, bindparam, case, func, insert, or_, select, union_all, update
 from sqlalchemy.sql.elements import CompilerElement
 
 from duly.clock import to_us
@@ -63,6 +63,14 @@ NEXT = Statement(
         .order_by(tasks.c.next_due_us, tasks.c.id)
         .limit(bindparam("most"))
     )
+)
+OF_OTHER_ZONE_DATA = Statement(
+    # Each part by its range of the index: with an `or` SQLite would look at every task.
+    lambda: union_all(
+        _all().where(_live, tasks.c.zone_data < bindparam("version")),
+        _all().where(_live, tasks.c.zone_data > bindparam("version")),
+        _all().where(_live, tasks.c.zone_data.is_(None)),
+    ).limit(bindparam("most"))
 )
 IN_SCOPE = Statement(
     lambda: _all().where(
@@ -249,6 +257,10 @@ class Tasks:
     def due(self, now: datetime, most: int) -> list[Task]:
         """Tasks whose next instant has come, the earliest first."""
         return [self._task(row) for row in self._line.rows(DUE, now_us=to_us(now), most=most)]
+
+    def of_other_zone_data(self, version: str, most: int) -> list[Task]:
+        """Live tasks whose instants were computed by other zone data than these."""
+        return [self._task(row) for row in self._line.rows(OF_OTHER_ZONE_DATA, version=version, most=most)]
 
     def soonest_us(self) -> int | None:
         """The earliest next due instant of all tasks."""

@@ -7,8 +7,8 @@ from datetime import datetime
 from itertools import zip_longest
 from typing import Any
 
-from sqlalchemy import CTE, Select, TextClause, and_, bindparam, func, or_, select, text, update
-from sqlalchemy.sql.elements import CompilerElement
+from sqlalchemy import CTE, Select, TextClause, and_, bindparam, func, or_, select, text, true, update
+from sqlalchemy.sql.elements import ColumnElement, CompilerElement
 
 from duly.clock import to_us
 from duly.core.run import BY_TIME_OR_EVENT, Run
@@ -27,12 +27,12 @@ def _live() -> TextClause:
     return text("runs.state IN ('held', 'parked')")
 
 
-def _full() -> Select[Any]:
-    """Tasks all of whose seats are taken."""
+def _full(*, counted: ColumnElement[bool] | None = None) -> Select[Any]:
+    """Tasks all of whose seats are taken, by the live runs that are counted."""
     return (
         select(runs.c.task)
         .select_from(runs.join(tasks, tasks.c.id == runs.c.task))
-        .where(_live())
+        .where(_live(), true() if counted is None else counted)
         .group_by(runs.c.task, tasks.c.seats)
         .having(func.count() >= tasks.c.seats)
         .correlate(None)
@@ -91,6 +91,7 @@ def _blocked() -> Select[Any]:
         .cte("live")
     )
     full = _full().cte("full_tasks")
+    own = _full(counted=runs.c.opened_by != "backfill").cte("own_full")
     # The live run that has had its seat the longest stands for all.
     oldest = select(live.c.task, func.min(live.c.id).label("id"), func.max(live.c.cancel_asked_us).label("asked"))
     first = oldest.group_by(live.c.task).cte("first")
@@ -113,7 +114,8 @@ def _blocked() -> Select[Any]:
             # Overlap is asked of new occurrences: one that was tried before had its seat, and waits for it again.
             runs.c.interruptions == 0,
             runs.c.retries == 0,
-            or_(by_time, runs.c.overlap.is_not(None)),
+            # What time brings is not lost to what fills the past: it waits for the seat that a backfill has.
+            or_(and_(by_time, runs.c.task.in_(select(own.c.task))), runs.c.overlap.is_not(None)),
             or_(
                 overlap == "skip",
                 # One end asked for is enough: the next is asked when that one has come.
@@ -125,6 +127,15 @@ def _blocked() -> Select[Any]:
     )
 
 
+PACED = Statement(
+    lambda: select(func.max(runs.c.not_before_us)).where(
+        runs.c.state == "waiting",
+        runs.c.project == bindparam("project"),
+        runs.c.opened_by == "catch_up",
+        runs.c.attempt == 0,
+        runs.c.not_before_us > bindparam("now_us"),
+    )
+)
 PROJECTS = Statement(_projects)
 CLAIMABLE = Statement(_may_start)
 BLOCKED = Statement(_blocked)
@@ -221,6 +232,11 @@ class Waiting:
         """The keys of projects with waiting runs, those whose last turn was longest ago first."""
         found = [(row[1], row[0]) for row in self._line.rows(PROJECTS)]
         return [project for _, project in sorted(found)]
+
+    def paced_until_us(self, project: str, now: datetime) -> int | None:
+        """The last turn ahead that was given to a run of this project which catches up, and has not started yet."""
+        row = self._line.row(PACED, project=project, now_us=to_us(now))
+        return None if row is None else row[0]
 
     def claimable(self, now: datetime, most: int, *, holder: str) -> list[Run]:
         """Waiting runs whose time has come, with a seat, room in their limits, and no label this holder lacks.

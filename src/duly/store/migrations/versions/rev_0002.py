@@ -32,6 +32,7 @@ def _columns() -> None:
     op.add_column("tasks", sa.Column("planned_wall", sa.Text()))
     op.add_column("tasks", sa.Column("zone_data", sa.Text()))
     op.add_column("tasks", sa.Column("pruned_until_us", sa.BigInteger()))
+    op.add_column("tasks", sa.Column("leaves", sa.Integer(), nullable=False, server_default="0"))
     op.add_column("definitions", sa.Column("zone_data", sa.Text()))
     op.add_column("runs", sa.Column("project", sa.Text(), nullable=False, server_default=""))
     op.add_column("runs", sa.Column("rank", sa.Integer(), nullable=False, server_default="0"))
@@ -154,6 +155,7 @@ def _indexes() -> None:
     # What is due is found by its due instant: its spread is a wait of its run, never of the cursor.
     op.drop_index("tasks_due", "tasks")
     _index("tasks_due", "tasks", ["next_due_us"], where="next_due_us IS NOT NULL")
+    _index("tasks_leaving", "tasks", ["id"], where="leaves = 1 AND done = 1 AND removed_us IS NULL")
     _index("tasks_zone_data", "tasks", ["zone_data"], where="removed_us IS NULL")
     _index("holders_alive", "holders", ["zone_data"], where="state = 'alive'")
     _index("missed_expires", "missed", ["expires_us"], where="state = 'open'")
@@ -168,6 +170,7 @@ def _indexes() -> None:
     _index("skips_task", "skips", ["task", "first_us"])
     _index("events_key", "events", ["source", "key"], unique=True, where="key IS NOT NULL")
     _index("events_at", "events", ["at_us"])
+    _index("runs_event", "runs", ["event"], where="event IS NOT NULL")
     _index("task_sources_source", "task_sources", ["source"])
     _index("throttles_until", "throttles", ["until_us"])
 

@@ -1,0 +1,66 @@
+"""What `verify` reads of events: each that is kept has exactly one fate for every task that listened to it then."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from duly.clock import from_us
+from duly.core import events
+from duly.core.events import Event
+from duly.core.run import Entry
+from duly.core.task import Task
+from duly.core.triggers import On
+from duly.operations.audit_fates import Finding
+from duly.store import Session
+
+PAGE = 500
+
+
+def event_fates(session: Session, by_task: Mapping[str, Sequence[Entry]]) -> Iterator[Finding]:
+    """P6 for events, as far as the definitions of now tell: what an older version listened to is not asked."""
+    told: dict[tuple[str, str], int] = {}
+    for of, entries in by_task.items():
+        for entry in entries:
+            if _is_fate(entry):
+                fate = of, str(entry.details.get("event"))
+                told[fate] = told.get(fate, 0) + 1
+    for (named, id_), number in told.items():
+        if number > 1:
+            yield Finding(promise="P6", task=named, run=None, text=f"{id_} has {number} fates")
+    listening: dict[str, list[tuple[Task, int]]] = {}
+    for event in _kept(session):
+        if event.source not in listening:
+            listening[event.source] = list(_listening(session, event.source))
+        body = events.parsed(event.body)
+        for task, since_us in listening[event.source]:
+            if (task.id, event.id) in told or not _owed(task, since_us, event):
+                continue
+            takes = (trigger for trigger in task.definition.triggers if isinstance(trigger, On))
+            if any(events.matches(trigger, event.source, body) for trigger in takes):
+                text = f"no fate for {event.id} of {event.source}"
+                yield Finding(promise="P6", task=task.id, run=None, text=text)
+
+
+def _is_fate(entry: Entry) -> bool:
+    if "event" not in entry.details:
+        return False
+    return (entry.kind == "opened" and entry.reason == "event") or (entry.kind == "skipped" and entry.run is None)
+
+
+def _kept(session: Session) -> Iterator[Event]:
+    after = ""
+    while page := session.events.page(after, most=PAGE):
+        yield from page
+        after = page[-1].id
+
+
+def _listening(session: Session, source: str) -> Iterator[tuple[Task, int]]:
+    """Give the tasks that listen to a source, each with the instant from which its definition has been in force."""
+    for task in session.tasks.by_ids(session.events.listeners(source)).values():
+        held = [one.from_us for one in session.versions.all(task.id) if one.version == task.definition_version]
+        if held and task.broken is None and not task.done:
+            yield task, held[0]
+
+
+def _owed(task: Task, since_us: int, event: Event) -> bool:
+    """The task stood as it stands when the event came, and nothing of that time is pruned."""
+    pruned = task.pruned_until is not None and event.at <= task.pruned_until
+    return from_us(since_us) < event.at and not pruned
