@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench import burst, cold_list, crowd, hand_run, idle, next_instant, rig, spawn
+from bench import burst, cold_list, crowd, hand_run, idle, next_instant, overdue, rig, spawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,14 @@ def bursts() -> list[Row]:
             met = ratio >= bar if not kind else None
             rows.append(Row(f"burst: {ours} / {theirs}", "", f"{ratio:.2f} ×", f"≥ {bar} ×{kind}", met))
     return rows
+
+
+def overdues() -> list[Row]:
+    found = overdue.measure()
+    figure = f"{found['duly_ran']} run, {found['duly_dropped']} dropped"
+    beside = f"APScheduler 3: {found['apscheduler_ran']} run, {found['apscheduler_dropped']} dropped"
+    row = f"overdue by {overdue.LATE_S / 60:g} min, {overdue.JOBS} jobs, both by default"
+    return [Row(row, figure, beside, "0 dropped", found["duly_dropped"] == 0)]
 
 
 def idles() -> list[Row]:
@@ -125,6 +133,7 @@ def spawns() -> list[Row]:
 
 BENCHES: dict[str, Callable[[], list[Row]]] = {
     "burst": bursts,
+    "overdue": overdues,
     "idle": idles,
     "hand_run": hand_runs,
     "crowd": crowds,

@@ -39,7 +39,8 @@ def work() -> None:
 
 def prepare_duly(folder: Path, number: int, due: float) -> None:
     store = new_store(folder / "duly.db")
-    fill(store, [(Once(at=datetime.fromtimestamp(due, UTC)),) for _ in range(number)])
+    at = datetime.fromtimestamp(due, UTC)
+    fill(store, [(Once(at=at),) for _ in range(number)], before=at)
     store.close()
 
 
@@ -107,13 +108,21 @@ def run_huey(folder: Path) -> None:
 
 
 def prepare_apscheduler(folder: Path, number: int, due: float) -> None:
+    _prepare_apscheduler(folder, number, due, {"misfire_grace_time": None})
+
+
+def prepare_apscheduler_by_default(folder: Path, number: int, due: float) -> None:
+    _prepare_apscheduler(folder, number, due, {})
+
+
+def _prepare_apscheduler(folder: Path, number: int, due: float, rules: dict[str, Any]) -> None:
     from apscheduler.schedulers.background import BackgroundScheduler
 
     scheduler = BackgroundScheduler(jobstores={"default": _jobs(folder)}, timezone=UTC)
     scheduler.start(paused=True)
     at = datetime.fromtimestamp(due, UTC)
     for one in range(number):
-        scheduler.add_job("bench.parties:work", "date", run_date=at, id=f"job-{one}", misfire_grace_time=None)
+        scheduler.add_job("bench.parties:work", "date", run_date=at, id=f"job-{one}", **rules)
     scheduler.shutdown(wait=False)
 
 
@@ -150,6 +159,7 @@ PREPARE: dict[str, Callable[[Path, int, float], None]] = {
     "floor": prepare_floor,
     "huey": prepare_huey,
     "apscheduler 3": prepare_apscheduler,
+    "apscheduler 3 by default": prepare_apscheduler_by_default,
 }
 
 

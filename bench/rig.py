@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from statistics import median
 
@@ -23,6 +23,7 @@ from duly.store.address import Address
 MARK = struct.Struct("d")
 ROOT = Path(__file__).parent.parent
 TASKS_A_WRITE = 2_000
+MINUTE = timedelta(minutes=1)
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 UNCOMPILED = "PYTHONDONTWRITEBYTECODE"
 """With this set, a start may measure how Python compiles its libraries: nothing a user waits for twice."""
@@ -75,8 +76,10 @@ def open_store(path: Path) -> Store:
     return Store.open(Address(path=path), {"HOME": str(path.parent)})
 
 
-def fill(store: Store, triggers: Iterable[tuple[Trigger, ...]], *, zone: str = "UTC") -> None:
-    """Add a task for each of these triggers, many to a transaction."""
+def fill(
+    store: Store, triggers: Iterable[tuple[Trigger, ...]], *, zone: str = "UTC", before: datetime | None = None
+) -> None:
+    """Add a task for each of these triggers, many to a transaction; as of now or a minute before `before`."""
     left = [
         Definition(name=f"task-{number:06}", triggers=given, zone=zone, action=ACTION)
         for number, given in enumerate(triggers)
@@ -86,7 +89,7 @@ def fill(store: Store, triggers: Iterable[tuple[Trigger, ...]], *, zone: str = "
         with store.write() as session:
             session.projects.ensure("default", "default", session.now)
             for definition in batch:
-                _add(session, definition, session.now)
+                _add(session, definition, session.now if before is None else min(session.now, before - MINUTE))
 
 
 def environment(folder: Path) -> dict[str, str]:

@@ -1,9 +1,11 @@
 """`backup`, `restore` and `migrate` as they are typed: shapes, screens, questions, bad input."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from cli_scene import Scene, dump_of
+from cli_scene import Scene, dump_of, ended
 from test_cli_shapes import fields
 from test_cli_terminal import typed
 
@@ -13,6 +15,7 @@ RESTORE = f"{BACKUP} restored_at kept due ended pause"
 DUE = "task task_name project count first last"
 ENDED = "run task occurrence outcome reason"
 MIGRATE = "store migrated from to backup"
+PRUNE = "store dry_run keep until raised_by runs entries missed tasks events holders skips logs log_bytes"
 
 
 def test_a_backup_and_a_restore_are_told_in_json_and_in_words(scene: Scene) -> None:
@@ -77,6 +80,61 @@ def test_migrating_what_is_up_to_date_says_so(scene: Scene) -> None:
     assert scene.ok("migrate").out == f"{scene.store} is up to date (revision {told['to']})\n"
 
 
+def aged(scene: Scene, *, days: int = 100) -> None:
+    """A store whose one task ran twice, long ago."""
+    task = scene.add("hello")["id"]
+    for _ in range(2):
+        ended(scene, task)
+        sql(scene, "UPDATE runs SET occurrence = occurrence || rowid")
+    moved = days * 86_400_000_000
+    columns = {"runs": ("opened_us", "due_us", "ended_us"), "ledger": ("at_us",), "tasks": ("planned_until_us",)}
+    for table, names in columns.items():
+        for name in names:
+            sql(scene, f"UPDATE {table} SET {name} = {name} - {moved}")
+    # Ids tell when a run was opened.
+    sql(scene, "UPDATE ledger SET run = 'run_0' || substr(run, 6) WHERE run IS NOT NULL")
+    sql(scene, "UPDATE runs SET id = 'run_0' || substr(id, 6)")
+    sql(scene, "UPDATE tasks SET last_run = 'run_0' || substr(last_run, 6)")
+
+
+def sql(scene: Scene, text: str) -> None:
+    with closing(sqlite3.connect(scene.store, isolation_level=None)) as raw:
+        raw.execute(text)
+
+
+def test_pruning_says_what_would_go_and_what_went(scene: Scene) -> None:
+    aged(scene)
+    before = dump_of(scene.store)
+    told = scene.ok("prune", "--dry-run", "--json").json
+    assert set(told) == fields(PRUNE)
+    assert (told["dry_run"], told["keep"], told["runs"], told["raised_by"]) == (True, "90d", 1, None)
+    assert scene.ok("prune", "--dry-run").out.startswith("would take away 1 run, 4 ledger entries, all older than ")
+    assert dump_of(scene.store) == before
+    done = scene.ok("prune", "--yes", "--json").json
+    assert done | {"dry_run": True, "until": told["until"]} == told
+    assert scene.ok("prune").out.startswith("nothing is older than "), "and there is nothing to ask about"
+    assert scene.ok("runs", "--json").json["items"][0]["state"] == "ended"
+
+
+def test_what_is_kept_is_raised_by_the_longest_max_age_and_a_person_is_told(scene: Scene) -> None:
+    aged(scene, days=20)
+    scene.add("patient", "--max-age", "30d")
+    called = scene.ok("prune", "--keep", "1d", "--yes")
+    assert "hint: 30d stays: so late may patient still run (max_age)" in called.err
+    assert called.out.startswith("nothing is older than ")
+    told = scene.ok("prune", "--keep", "1d", "--yes", "--json")
+    assert (told.json["keep"], told.json["raised_by"], told.err) == ("30d", "patient", "")
+
+
+@pytest.mark.parametrize(("answer", "code", "left"), [("y\n", 0, 1), ("n\n", 3, 2), ("\n", 3, 2)])
+def test_pruning_asks_on_a_terminal(scene: Scene, answer: str, code: int, left: int) -> None:
+    aged(scene)
+    got, seen = typed(scene, ["prune"], answer, columns=200)
+    assert got == code, seen
+    assert "Take away 1 run, 4 ledger entries, all older than " in seen
+    assert len(scene.ok("runs", "--json").json["items"]) == left
+
+
 BAD: dict[str, tuple[tuple[str, ...], int, str]] = {
     "backup without a file": (("backup",), 2, "duly: FILE is missing"),
     "backup to nothing": (("backup", ""), 2, "duly: FILE: it names no file"),
@@ -101,6 +159,10 @@ BAD: dict[str, tuple[tuple[str, ...], int, str]] = {
     "restore over a folder": (("restore", "copy.db", "--yes", "--store", "."), 5, "duly: "),
     "migrate of no store": (("migrate", "--store", "none.db"), 5, "duly: there is no store at "),
     "migrate of what is none": (("migrate", "--store", "there.db"), 5, "duly: "),
+    "prune of nothing": (("prune", "--keep", "0s"), 2, "duly: --keep: "),
+    "prune without unit": (("prune", "--keep", "90"), 2, "duly: --keep: a span needs a unit"),
+    "prune of a task": (("prune", "hello"), 2, "duly: got unexpected extra argument"),
+    "prune of no store": (("prune", "--store", "none.db"), 5, "duly: there is no store at "),
     "fence of half": (("fence", "hello"), 2, "duly: FENCE: it is missing"),
     "fence of nothing": (("fence",), 2, "duly: no TASK and FENCE were given"),
     "fence in words": (("fence", "hello", "seven"), 2, 'duly: FENCE: "seven" is not a whole number'),
@@ -110,6 +172,17 @@ BAD: dict[str, tuple[tuple[str, ...], int, str]] = {
     "holders of none": (("holders", "-n", "0"), 2, "duly: -n: 0 is not between"),
     "holders from nowhere": (("holders", "--cursor", "x"), 2, 'duly: --cursor: "x" is not what a list gave'),
 }
+
+
+def test_pruning_where_nobody_can_be_asked_needs_a_yes(scene: Scene) -> None:
+    aged(scene)
+    before = dump_of(scene.store)
+    called = scene.call("prune")
+    assert (called.code, called.out) == (3, "")
+    assert called.first == "duly: pruning needs a yes, and nobody can be asked here"
+    assert "try: duly prune --keep 90d --yes" in called.err
+    assert scene.call("prune", "--json").fault["details"]["runs"] == 1
+    assert dump_of(scene.store) == before
 
 
 @pytest.mark.parametrize("name", BAD)

@@ -11,7 +11,7 @@ from test_core_life import OPENED, claim, interrupt
 
 from duly.core import lifecycle, reasons
 from duly.core.ledger import attempts, fold
-from duly.core.retrying import AGAIN, JITTER, backs_off, retried, wait
+from duly.core.retrying import AGAIN, backs_off, retried, wait
 from duly.core.run import Entry, Run, RunOutcome, Step
 from duly.core.task import Rules
 
@@ -108,6 +108,13 @@ def test_each_wait_is_twice_the_one_before_up_to_an_hour_with_a_fifth_left_to_ch
     assert wait(Rules(), retries, draw) == timedelta(seconds=seconds)
 
 
+def test_a_first_wait_as_long_as_the_longest_is_left_to_no_chance() -> None:
+    rules = Rules(retry_after=HOUR, retry_up_to=HOUR)
+    assert {wait(rules, retries, draw) for retries in (0, 5) for draw in (0.0, 0.5, 1.0)} == {HOUR}
+    close = Rules(retry_after=55 * MINUTE, retry_up_to=HOUR)
+    assert (wait(close, 0, 0.0), wait(close, 3, 0.0), wait(close, 3, 1.0)) == (55 * MINUTE, 55 * MINUTE, HOUR)
+
+
 @given(
     after=st.timedeltas(SECOND, 3650 * DAY),
     up_to=st.timedeltas(SECOND, 3650 * DAY),
@@ -120,7 +127,7 @@ def test_no_wait_is_longer_than_its_most_or_shorter_than_its_least(
     rules = Rules(retry_after=after, retry_up_to=up_to)
     found = wait(rules, retries, draw)
     assert found <= up_to
-    assert found >= min(after, up_to / (1 + JITTER)) - TICK
+    assert found >= min(after, up_to)
     assert found <= wait(rules, retries + 1, 1.0)
 
 

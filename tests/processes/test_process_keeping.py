@@ -167,6 +167,34 @@ def test_a_command_that_waits_for_a_run_meanwhile_is_told_that_it_is_gone(place:
     assert len(place.json("list")["items"]) == 2
 
 
+def test_a_prune_while_the_store_is_served_takes_logs_too_and_nothing_that_went_runs_again(place: Place) -> None:
+    line = f"echo $DULY_DUE_AT | tee -a {place.witness}"
+    words = ("--when", "* * * * * *", "--max-age", "1s", "--grace", "0s", "--shell", line)
+    place.duly("add", "each", *words)
+    place.serve()
+    wait_for(lambda: len(place.rows("SELECT 1 FROM runs WHERE state = 'ended'")) >= 6)
+    attempts = place.home / "duly.db.run" / "attempts"
+    before = len(list(attempts.iterdir()))
+    first = place.rows("SELECT id FROM runs ORDER BY id LIMIT 1")[0][0]
+    done = place.json("prune", "--keep", "2s", "--yes")
+    assert done["runs"] >= 2
+    assert done["logs"] >= 2
+    assert place.rows("SELECT 1 FROM runs WHERE id = ?", first) == []
+    assert not list(attempts.glob(f"{first}.*"))
+    assert len(list(attempts.iterdir())) < before + 20
+    wait_for(lambda: len(place.rows("SELECT 1 FROM runs WHERE state = 'ended'")) >= 6)
+    stopped(place)
+    assert place.json("verify")["ok"]
+    seen = [words[0] for words in place.seen()]
+    assert len(set(seen)) == len(seen), "no occurrence ran twice"
+    place.serve()
+    wait_for(lambda: len(place.seen()) > len(seen))
+    stopped(place)
+    again = [words[0] for words in place.seen()]
+    assert len(set(again)) == len(again)
+    assert place.json("verify")["ok"]
+
+
 def test_a_work_learns_that_its_fence_is_current_and_who_asks_later_that_it_is_over(place: Place) -> None:
     place.serve()
     line = f"{sys.executable} -m duly --store {place.store} fence; echo $? $DULY_FENCE >> {place.witness}"

@@ -1,7 +1,6 @@
 """`Duly`, the Python face: tasks by decorator or by calls, served in a script, in a program, in web workers.
 
-Making one opens nothing, starts nothing and loads little: a module with a `Duly` in it is also what the child of a
-call imports. The store is opened when it is first needed.
+Making one opens nothing, starts nothing and loads little, for the child of a call imports it too.
 """
 
 from __future__ import annotations

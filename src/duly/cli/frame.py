@@ -57,6 +57,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "export": ("exporting", "write the definitions of tasks as YAML or JSON"),
     "backup": ("keeping", "copy the store whole, while it is used"),
     "restore": ("keeping", "put a backup in the store's place, with everything paused"),
+    "prune": ("keeping", "take away what is older than is kept"),
     "migrate": ("keeping", "bring the store up to date with this version"),
     "doctor": ("doctoring", "look for what is wrong, and say what to do"),
     "completion": ("completing", "print what makes a shell complete commands and names"),

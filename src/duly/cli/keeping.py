@@ -1,4 +1,4 @@
-"""`backup`, `restore` and `migrate`: whole copies of a store, taken and put back, and a store brought up to date."""
+"""`backup`, `restore`, `migrate` and `prune`: a store copied, put back, brought up to date, and kept small."""
 
 import os
 from pathlib import Path
@@ -9,13 +9,14 @@ import click
 from duly.cli import out
 from duly.cli.asking import YES, confirm
 from duly.cli.frame import command, settings
-from duly.cli.joining import address, hint
+from duly.cli.joining import address, hint, open_for_change
 from duly.cli.moments import full_text
 from duly.cli.table import Cell, Column, plain, render
 from duly.cli.words import many
 from duly.errors import Invalid
 
 if TYPE_CHECKING:
+    from duly.operations.pruning import Wish
     from duly.operations.restoring import Restored
 
 DUE_SHOWN = 20
@@ -137,6 +138,74 @@ def migrate() -> None:
         return
     out.line(f"migrated {plain(str(address()))} from revision {done.before} to {done.after}")
     out.line(f"as it was before: {plain(kept)}")
+
+
+@command(
+    name="prune",
+    help="Take away what is older than --keep: runs that ended, their logs, what the ledger tells of them, missed "
+    "occurrences, holders that are gone. Never what is younger than any task's max_age, what is live or offered, a "
+    "task's newest run, or what people wrote. Events and the tombstones of removed tasks are kept for 90 days at "
+    "least. Others go on meanwhile; what was pruned never runs again.",
+    epilog="duly prune --dry-run\nduly prune --keep 30d --yes        # such as from a task of its own, once a week",
+    params=[
+        click.Option(["--keep"], metavar="SPAN", default="90d", help="How much stays.  [90d]"),
+        click.Option(["--dry-run"], is_flag=True, help="Say what would go, and take nothing."),
+        YES,
+    ],
+)
+def prune(keep: str, dry_run: bool, yes: bool) -> None:
+    """Prune the store."""
+    from duly.core.spans import read_span
+    from duly.operations import pruning
+
+    kept = read_span(keep, field="--keep")
+    with open_for_change() as store:
+        with store.read() as session:
+            wanted = pruning.wish(session, kept)
+        if wanted.raised_by is not None:
+            hint(_raised(wanted))
+        if dry_run or not yes:
+            counted = pruning.prune(store, wanted, take=False)
+            if not dry_run and any(counted.values()):
+                confirm(
+                    f"Take away {_counted(counted)}, all older than {full_text(wanted.ages.cutoff, None)}?",
+                    what="pruning",
+                    hint=f"duly prune --keep {keep} --yes",
+                    details=pruning.shape(wanted, counted, dry_run=True),
+                )
+        done = counted if dry_run else pruning.prune(store, wanted, take=True)
+    if settings().as_json:
+        out.document({"store": str(address()), **pruning.shape(wanted, done, dry_run=dry_run)})
+        return
+    verb = "would take" if dry_run else "took"
+    if any(done.values()):
+        out.line(f"{verb} away {_counted(done)}, all older than {full_text(wanted.ages.cutoff, None)}")
+    else:
+        out.line(f"nothing is older than {full_text(wanted.ages.cutoff, None)}")
+
+
+def _raised(wanted: "Wish") -> str:
+    from duly.core.spans import write_span
+    from duly.operations.lookup import told
+
+    assert wanted.raised_by is not None
+    return f"{write_span(wanted.keep)} stays: so late may {plain(told(wanted.raised_by))} still run (max_age)"
+
+
+def _counted(done: dict[str, int]) -> str:
+    words = {
+        "runs": ("run", None),
+        "entries": ("ledger entry", "ledger entries"),
+        "missed": ("missed record", None),
+        "tasks": ("removed task", None),
+        "events": ("event", None),
+        "holders": ("holder", None),
+        "skips": ("skip", None),
+        "logs": ("log", None),
+    }
+    parts = [many(done[kind], *word) for kind, word in words.items() if done[kind]]
+    size = f" ({done['log_bytes']:,} bytes)" if done["log_bytes"] else ""
+    return ", ".join(parts) + size
 
 
 def _path(file: str) -> Path:

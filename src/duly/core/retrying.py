@@ -71,7 +71,7 @@ def retried(ended: Step, rules: Rules, *, ended_at: datetime, draw: float, hinde
 def wait(rules: Rules, retries: int, draw: float) -> timedelta:
     """How long a run that was retried so often waits for the next: twice as long each time, up to retry_up_to.
 
-    Chance makes it up to a fifth longer than `retry_after` says; where that is more than `retry_up_to`, shorter.
+    Chance adds up to a fifth, or where that is more than `retry_up_to` takes it away. Never sooner than `retry_after`.
     """
     span = rules.retry_after
     for _ in range(retries):
@@ -79,7 +79,7 @@ def wait(rules: Rules, retries: int, draw: float) -> timedelta:
             break
         span *= 2
     most = min(span * (1 + JITTER), rules.retry_up_to)
-    least = min(span, most / (1 + JITTER))
+    least = max(min(span, most / (1 + JITTER)), min(rules.retry_after, most))
     return least + (most - least) * draw
 
 

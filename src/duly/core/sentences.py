@@ -194,6 +194,7 @@ FATES: Mapping[str, Templates] = {
     "skipped": ("{name} was due, and did not start: {because}",),
     "running": (
         "{name} is stopping, asked {stopping_for_s} ago, after running for {running_for_s}",
+        "{name} has not begun: its gate is being asked, for {asking_for_s} now",
         "{name} is running, for {running_for_s} now, on {host} (pid {pid})",
         "{name} is running, for {running_for_s} now",
         "{name} was running",

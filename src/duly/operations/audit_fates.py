@@ -41,27 +41,37 @@ ANSWERS = {"accepted": "accepted", "declined": "declined", "expired": "expired"}
 
 
 def fates(session: Session, task: Task, entries: Sequence[Entry]) -> Iterator[Finding]:
-    """P6: from its first day to its cursor, every occurrence of the task has exactly one fate."""
+    """P6: from its first day, or from what was pruned on, to its cursor every occurrence has exactly one fate."""
     if not session.versions.all(task.id):
         yield Finding(promise="P6", task=task.id, run=None, text="no version of its definition is there")
         return
     told = sorted(_told(entries), key=lambda fate: fate.first)
     held = eras(session, task)
+    claimed = _claimed_after(task, told)
     for era in held:
         if not era.known:
             continue
-        mine = [fate for fate in told if era.since < fate.first <= era.until]
+        since = era.since if claimed is None else max(era.since, claimed)
+        mine = [fate for fate in told if since < fate.first <= era.until]
         # Beyond the last of its times a task owed nothing more, however long that version stood.
         times, opened = era.definition.rules.times, sum(fate.opened for fate in told if fate.first <= era.until)
-        over = times is not None and opened >= times
-        until = era.until if not over else mine[-1].last if mine else era.since
-        for text in _gaps(era.definition, era.zone, era.since, until, mine):
+        over = times is not None and (opened >= times or (claimed is not None and task.done))
+        until = era.until if not over else mine[-1].last if mine else since
+        for text in _gaps(era.definition, era.zone, since, until, mine):
             yield Finding(promise="P6", task=task.id, run=None, text=text)
     if told and told[-1].last > task.planned_until:
         text = f"{told[-1].told} lies beyond the cursor {_shown(task.planned_until)}"
         yield Finding(promise="P6", task=task.id, run=None, text=text)
     yield from _opened_later(session, task, entries)
     yield from _answered(session, task, entries)
+
+
+def _claimed_after(task: Task, told: Sequence[Fate]) -> datetime | None:
+    """Give the instant up to which nothing is claimed: the watermark, or the end of a stretch that reaches over it."""
+    watermark = task.pruned_until
+    if watermark is None:
+        return None
+    return max([watermark, *(fate.last for fate in told if fate.first <= watermark)])
 
 
 def _opened_later(session: Session, task: Task, entries: Sequence[Entry]) -> Iterator[Finding]:

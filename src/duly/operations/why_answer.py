@@ -108,6 +108,8 @@ def _run_figures(found: Why, run: Run) -> dict[str, object]:
     figures: dict[str, object] = {}
     if run.state == "held" and run.started_at is not None and found.asked_at in (None, found.at):
         figures["running_for_s"] = _whole(found.now, run.started_at)
+        if found.waiting_for is not None and found.waiting_for["what"] == "gate":
+            figures["asking_for_s"] = figures["running_for_s"]
         if run.stopping_since is not None:
             figures["stopping_for_s"] = _whole(found.now, run.stopping_since)
         if found.held_by is not None and found.held_by.row is not None:

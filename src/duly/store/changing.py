@@ -60,7 +60,8 @@ def change(session: Session, before: Task, definition: Definition, *, by: str, c
             reason = "paused" if definition.enabled else "disabled"
             ended += end_waiting(session, before, reason=reason, by=by, by_hand_too=False)
     era_from_us = to_us(cursor) if new_era else _era_of(session, before)
-    after = definitions_written.rewrite(session, before, after, era_from_us=era_from_us)
+    # Not `before`: planning up to now may have made a version of its own, by new zone data.
+    after = definitions_written.rewrite(session, past, after, era_from_us=era_from_us)
     session.ledger.add(_told(session, before, after, by=by, changed=changed, era_from=cursor if new_era else None))
     return Changed(task=after, new_era=new_era, ended=ended)
 
@@ -78,11 +79,11 @@ def is_another_schedule(before: Task, definition: Definition) -> bool:
 def _up_to_now(session: Session, task: Task, pauses: Sequence[Pause], *, rest: bool) -> Task:
     """Give every occurrence up to now its fate under the definition in force; `rest`: also what it did not owe.
 
-    What it did not owe are occurrences while it was off, or after its last of `times`, or while it did not read: they
-    are told in one counted entry, and the cursor is at now.
+    What it did not owe are occurrences while it was off, or while it did not read: they are told in one counted entry,
+    and the cursor is at now. After its last of `times` a task has no occurrences.
     """
     task = bring_up_to_now(session, task)
-    if not rest:
+    if not rest or task.done:
         return task
     readable = _as_it_last_read(session, task)
     if readable is None or not readable.definition.triggers:

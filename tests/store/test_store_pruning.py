@@ -1,0 +1,470 @@
+"""Pruning takes what is old, and nothing that anybody may still ask for; what went never comes back."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from store_scene import DAY, HOUR, MINUTE, NINE, Scene, hourly, minutely, scene
+from store_walk import Walk, tasks_of_all_kinds
+
+from duly import ids
+from duly.core.task import Task
+from duly.holder.settling import Interrupted
+from duly.operations import missed, pruning, skipping, tasks
+from duly.runners.folders import make_folder
+from duly.store import pruning as rows
+
+WEEK = 7 * DAY
+
+
+@pytest.fixture
+def s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+    """A scene whose ids are made by its own clock, as on a machine that has lived through all of it."""
+    with scene(tmp_path) as made:
+        monkeypatch.setattr("duly.clock.now", lambda: made.clock.moment)
+        yield made
+
+
+def prune(s: Scene, keep: timedelta = WEEK, *, take: bool = True) -> dict[str, int]:
+    with s.store.read() as session:
+        wanted = pruning.wish(session, keep)
+    return pruning.prune(s.store, wanted, take=take)
+
+
+def ran(s: Scene, count: int = 1, *, each: timedelta = HOUR) -> None:
+    """Let a span pass so many times, and all that is due by then run to its end."""
+    for _ in range(count):
+        s.at(s.clock.moment + each)
+        s.plan()
+        for won in s.claim(free=100):
+            s.settle(won)
+
+
+def table(s: Scene, name: str) -> set[tuple[object, ...]]:
+    return set(s.sql(f"SELECT * FROM {name}"))
+
+
+def test_old_runs_go_with_all_that_the_ledger_tells_of_them_and_young_ones_stay(s: Scene) -> None:
+    task = s.add("one", hourly())
+    ran(s, 24)
+    s.at(s.clock.moment + WEEK - 12 * HOUR - MINUTE)
+    before = s.runs()
+    counted = prune(s, take=False)
+    assert len(s.runs()) == 24, "counting takes nothing"
+    done = prune(s)
+    assert done == counted
+    assert (done["runs"], done["entries"]) == (11, 33)
+    assert s.runs() == before[11:]
+    assert {entry.run for entry in s.entries(task.id) if entry.run} == {run.id for run in before[11:]}
+    assert s.task(task.id).pruned_until == s.clock.moment - WEEK
+    assert s.faults() == []
+    assert prune(s)["runs"] == 0, "the second time there is nothing left to take"
+
+
+def test_nothing_that_was_pruned_is_opened_again_and_the_counters_stay(s: Scene) -> None:
+    task = s.add("one", hourly(), on_missed="run", max_age=DAY)
+    ran(s, 24)
+    s.at(s.clock.moment + 4 * WEEK)
+    s.plan()
+    for won in s.claim():
+        s.settle(won)
+    before = s.task(task.id)
+    s.at(s.clock.moment + WEEK + DAY)
+    s.plan()
+    s.settle(s.claim()[0])
+    prune(s)
+    after = s.task(task.id)
+    assert (after.runs, after.scheduled_runs, after.fence) == (before.runs + 1, before.scheduled_runs + 1, 26)
+    assert after.planned_until > before.planned_until
+    known = {run.due_at for run in s.runs()}
+    assert s.plan() == []
+    ran(s, 3)
+    assert {run.due_at for run in s.runs()} - known == {s.clock.moment - hours * HOUR for hours in (0, 1, 2)}
+    assert s.faults() == []
+
+
+@pytest.mark.parametrize("state", ["waiting", "held"])
+def test_what_is_live_stays_whatever_its_age(s: Scene, state: str) -> None:
+    s.add("one", hourly(), overlap="queue")
+    s.at(NINE + HOUR)
+    s.plan()
+    if state == "held":
+        s.claim()
+    s.at(NINE + 10 * WEEK)
+    assert prune(s)["runs"] == 0
+    assert [run.state for run in s.runs()] == [state]
+    assert s.faults() == []
+
+
+def test_a_tasks_newest_run_stays_whatever_its_age(s: Scene) -> None:
+    task = s.add("one", hourly())
+    ran(s, 3)
+    tasks.pause(s.store, "store", "", until=None, note=None, by="ann")
+    s.at(NINE + 10 * WEEK)
+    assert prune(s)["runs"] == 2
+    (left,) = s.runs()
+    assert s.task(task.id).last_run == left.id
+    assert s.faults() == []
+
+
+def test_nothing_younger_than_any_tasks_max_age_goes_and_the_task_is_named(s: Scene) -> None:
+    s.add("one", hourly())
+    s.add("patient", hourly(), max_age=30 * DAY)
+    ran(s, 3)
+    s.at(NINE + 20 * DAY)
+    with s.store.read() as session:
+        wanted = pruning.wish(session, DAY)
+    assert wanted.keep == 30 * DAY
+    assert wanted.raised_by is not None
+    assert wanted.raised_by.definition.name == "patient"
+    assert pruning.prune(s.store, wanted, take=True) == dict.fromkeys(pruning.KINDS, 0)
+    tasks.remove(s.store, "patient", by="ann")
+    assert prune(s, DAY)["runs"] == 4 + 1
+
+
+def test_a_row_that_is_exactly_as_old_as_what_is_kept_stays(s: Scene) -> None:
+    s.add("one", hourly())
+    ran(s, 3)
+    s.at(NINE + HOUR + WEEK)
+    assert prune(s)["runs"] == 0
+    s.at(NINE + HOUR + WEEK + timedelta(milliseconds=1))
+    assert prune(s)["runs"] == 1
+
+
+def test_missed_occurrences_go_when_nobody_is_asked_about_them_any_more(s: Scene) -> None:
+    s.add("skips", hourly(), on_missed="skip")
+    s.add("offers", hourly(), on_missed="offer", offer_for=60 * DAY)
+    s.at(NINE + 10 * HOUR)
+    s.plan()
+    s.at(NINE + 4 * WEEK)
+    s.plan()
+    done = prune(s)
+    with s.store.read() as session:
+        left = session.missed.listed(most=100)
+    assert done["missed"] >= 1
+    assert {one.state for one in left if one.noticed_at < s.clock.moment - WEEK} == {"open"}
+    assert s.faults() == []
+    (offer,) = [one for one in left if one.state == "open" and one.noticed_at < s.clock.moment - WEEK]
+    assert offer.id in {entry.details.get("missed") for entry in s.entries()}, "its story stays with it"
+    assert missed.accept(s.store, offer.id, by="ann").run.due_at == NINE + 9 * HOUR
+    s.settle(s.claim()[0])
+    assert s.faults() == []
+
+
+def test_an_accepted_occurrence_is_not_accepted_again_because_its_run_was_pruned(s: Scene) -> None:
+    """An offer that ran out may be accepted still; the run that it once became must be known as long as it is."""
+    task = s.add("one", hourly(), on_missed="offer", offer_for=DAY)
+    s.at(NINE + 10 * HOUR)
+    s.plan()
+    with s.store.read() as session:
+        (offer,) = session.missed.listed(most=10)
+    became = missed.accept(s.store, offer.id, by="ann").run
+    for won in s.claim():
+        s.settle(won)
+    ran(s, 2)
+    s.sql("UPDATE missed SET state = 'expired', decided_us = decided_us + ?", 8 * 24 * 3_600_000_000)
+    s.at(NINE + 10 * DAY)
+    assert prune(s)["runs"] > 0
+    assert became.id in {run.id for run in s.runs(task.id)}
+    assert s.faults() == []
+
+
+def test_what_people_did_to_a_task_stays_as_long_as_the_task(s: Scene) -> None:
+    task = s.add("one", hourly())
+    tasks.disable(s.store, "one", by="ann")
+    tasks.enable(s.store, "one", by="ann")
+    tasks.pause(s.store, "task", "one", until=None, note="why", by="ann")
+    tasks.unpause(s.store, "task", "one", by="ann")
+    kinds = [kind for kind in s.kinds(task.id) if kind != "stretch"]
+    ran(s, 5)
+    s.at(NINE + 10 * WEEK)
+    prune(s)
+    assert [kind for kind in s.kinds(task.id) if kind not in {"opened", "claimed", "ended"}] == kinds
+    assert s.sql("SELECT count(*) FROM definitions") == [(s.task(task.id).definition_version,)]
+    assert s.faults() == []
+
+
+def test_the_tombstone_of_a_removed_task_stays_for_ninety_days_and_then_goes_with_all_that_is_left(s: Scene) -> None:
+    task = s.add("one", hourly(), limits={"db": 1}, needs=())
+    ran(s, 3)
+    tasks.remove(s.store, "one", by="ann")
+    s.add("other", hourly(s.clock.moment))
+    s.at(s.clock.moment + 80 * DAY)
+    assert prune(s)["tasks"] == 0
+    assert s.task(task.id).removed_at is not None
+    assert s.runs(task.id) == []
+    assert s.faults() == []
+    s.at(s.clock.moment + 11 * DAY)
+    counted = prune(s, take=False)
+    assert counted["tasks"] == 1
+    assert prune(s) == counted
+    for name in ("tasks", "definitions", "ledger", "task_limits"):
+        column = "id" if name == "tasks" else "task"
+        assert s.sql(f"SELECT count(*) FROM {name} WHERE {column} = ?", task.id) == [(0,)], name
+    assert s.faults() == []
+
+
+def test_events_and_their_keys_stay_for_ninety_days_and_as_long_as_a_run_of_them(s: Scene) -> None:
+    s.add("one", hourly())
+    ran(s, 2)
+    (first, second) = s.runs()
+    for number, (run, at) in enumerate([(None, NINE), (second.id, NINE), (None, NINE + 50 * DAY)]):
+        s.at(at)
+        id_ = ids.new("evt")
+        s.sql(
+            "INSERT INTO events (id, source, key, body, at_us, by, through) VALUES (?, 'x', ?, '{}', ?, 'ann', '[]')",
+            *(id_, f"k{number}", (at - datetime(1970, 1, 1, tzinfo=NINE.tzinfo)) // timedelta(microseconds=1)),
+        )
+        if run is not None:
+            s.sql("UPDATE runs SET event = ? WHERE id = ?", id_, run)
+    s.at(NINE + 80 * DAY)
+    assert prune(s)["events"] == 0
+    s.at(NINE + 100 * DAY)
+    assert prune(s)["events"] == 1
+    assert {row[0] for row in s.sql("SELECT key FROM events")} == {"k1", "k2"}, "k1 opened the run that stays"
+    assert first.id != second.id
+
+
+def test_holders_that_are_gone_and_what_no_task_tells_of_go_too(s: Scene) -> None:
+    s.add("one", hourly())
+    for number, state in enumerate(["gone", "alive"]):
+        s.sql(
+            "INSERT INTO holders VALUES (?, 'p', 'b', 'h', 1, 1, 0, 0, 0, 1, ?, 4, '[]', '0', '2026a', 0, 0)",
+            *(f"hld_{number}", state),
+        )
+        s.sql("INSERT INTO holder_labels VALUES (?, 'gpu')", f"hld_{number}")
+    s.sql("INSERT INTO ledger (at_us, kind, holder) VALUES (0, 'holder_ended', 'hld_0'), (0, 'paused', NULL)")
+    done = prune(s)
+    assert (done["holders"], done["entries"]) == (1, 1)
+    assert {row[0] for row in s.sql("SELECT id FROM holders")} == {"hld_1"}
+    assert {row[0] for row in s.sql("SELECT holder FROM holder_labels")} == {"hld_1"}
+    assert "paused" in s.kinds()
+
+
+def test_skips_go_when_planning_is_through_with_them_and_those_to_come_stay(s: Scene) -> None:
+    s.add("one", hourly())
+    skipping.skip(s.store, "one", skipping.Ask(what="at", at=NINE + HOUR), note=None, by="ann")
+    skipping.skip(s.store, "one", skipping.Ask(what="at", at=NINE + 20 * WEEK), note=None, by="ann")
+    ran(s, 3)
+    s.at(NINE + 10 * WEEK)
+    s.plan()
+    assert prune(s)["skips"] == 1
+    assert len(s.sql("SELECT 1 FROM skips")) == 1
+    assert s.faults() == []
+
+
+def test_a_stretch_that_reaches_over_the_watermark_stays_whole_and_verify_claims_what_lies_after_it(s: Scene) -> None:
+    s.add("one", hourly())
+    tasks.pause(s.store, "store", "", until=None, note=None, by="ann")
+    s.at(NINE + 20 * DAY)
+    tasks.unpause(s.store, "store", "", by="ann")
+    ran(s, 2)
+    assert prune(s, 10 * DAY)["entries"] == 0, "it was told young enough"
+    s.sql("UPDATE ledger SET at_us = 0 WHERE kind = 'stretch'")
+    prune(s, 10 * DAY)
+    assert "stretch" in s.kinds()
+    assert s.faults() == []
+    s.sql("DELETE FROM ledger WHERE kind = 'opened' AND seq = (SELECT max(seq) FROM ledger WHERE kind = 'opened')")
+    assert "P6" in {promise for promise, _ in s.faults()}
+
+
+def test_verify_claims_nothing_below_the_watermark_and_everything_above_it(s: Scene) -> None:
+    task = s.add("one", hourly(), on_missed="skip")
+    ran(s, 24)
+    s.at(s.clock.moment + WEEK - 12 * HOUR)
+    prune(s)
+    assert s.faults() == []
+    s.sql("UPDATE tasks SET pruned_until_us = NULL")
+    assert "P6" in {promise for promise, _ in s.faults()}, "without the watermark the gap is seen"
+    s.sql(
+        "UPDATE tasks SET pruned_until_us = ?",
+        (NINE + 13 * HOUR - datetime(1970, 1, 1, tzinfo=NINE.tzinfo)) // timedelta(microseconds=1),
+    )
+    assert s.faults() == []
+    run = s.runs(task.id)[-3].id
+    s.sql("DELETE FROM ledger WHERE run = ?", run)
+    s.sql("DELETE FROM runs WHERE id = ?", run)
+    assert "P6" in {promise for promise, _ in s.faults()}
+
+
+def test_the_watermark_never_goes_back_nor_beyond_the_cursor(s: Scene) -> None:
+    task = s.add("one", hourly())
+    ran(s, 24)
+    tasks.pause(s.store, "store", "", until=None, note=None, by="ann")
+    s.at(NINE + 10 * WEEK)
+    prune(s)
+    first = s.task(task.id).pruned_until
+    assert first == s.task(task.id).planned_until == NINE + DAY
+    prune(s, 8 * WEEK)
+    assert s.task(task.id).pruned_until == first
+
+
+def attempts(s: Scene) -> Path:
+    s.address.run_folder.mkdir(exist_ok=True)
+    return s.address.run_folder / "attempts"
+
+
+def log(s: Scene, run: str, fence: int, *, aged: bool = True) -> Path:
+    folder = attempts(s) / f"{run}.{fence}"
+    make_folder(folder)
+    (folder / "log").write_bytes(b"x" * 1000)
+    if aged:
+        os.utime(folder, (0, 0))
+    return folder
+
+
+def test_the_logs_of_pruned_runs_go_and_those_of_others_stay(s: Scene) -> None:
+    s.add("one", hourly())
+    ran(s, 3)
+    old, older, newest = s.runs()
+    gone = [log(s, old.id, 1, aged=False), log(s, old.id, 2), log(s, older.id, 3)]
+    kept = [log(s, newest.id, 4), log(s, "run_of_a_store_to_come", 1, aged=False)]
+    other = attempts(s) / "a-folder-of-somebody"
+    other.mkdir()
+    s.at(NINE + 10 * WEEK)
+    counted = prune(s, take=False)
+    done = prune(s)
+    assert done == counted
+    assert (done["logs"], done["log_bytes"]) == (3, 3000)
+    assert not any(folder.exists() for folder in gone)
+    assert all(folder.exists() for folder in [*kept, other])
+
+
+def test_a_log_that_an_interrupted_prune_left_goes_with_the_next_one(s: Scene) -> None:
+    s.add("one", hourly())
+    left = log(s, "run_pruned_before", 1)
+    s.at(NINE + 10 * WEEK)
+    assert prune(s)["logs"] == 1
+    assert not left.exists()
+
+
+def test_a_log_that_work_still_writes_stays(s: Scene) -> None:
+    import fcntl
+
+    left = log(s, "run_pruned_before", 1)
+    with (left / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        os.utime(left, (0, 0))
+        assert prune(s)["logs"] == 0
+    os.utime(left, (0, 0))
+    assert prune(s)["logs"] == 1
+
+
+def test_many_rows_go_a_batch_at_a_time_so_that_nobody_waits_long(s: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pruning, "BATCH", 10)
+    s.add("one", minutely())
+    ran(s, 100, each=MINUTE)
+    s.at(NINE + 10 * WEEK)
+    seen: list[str] = []
+    line = s.store._line
+    line.raw.set_trace_callback(lambda text: seen.append(text) if text.startswith("BEGIN IMMEDIATE") else None)
+    counted = prune(s, take=False)
+    assert seen == [], "counting takes no lock"
+    assert prune(s) == counted
+    line.raw.set_trace_callback(None)
+    assert counted["runs"] == 99
+    assert len(seen) >= 10
+    assert s.faults() == []
+
+
+def test_a_prune_that_is_interrupted_leaves_every_promise_and_the_next_one_goes_on(
+    s: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pruning, "BATCH", 10)
+    s.add("one", minutely(), on_missed="skip")
+    ran(s, 50, each=MINUTE)
+    ran(s, 10, each=HOUR)
+    s.at(NINE + 10 * WEEK)
+    whole = rows.Pruning.delete_runs
+    done: list[int] = []
+
+    def breaks(self: rows.Pruning, ids_: list[str]) -> None:
+        if len(done) == 2:
+            raise OSError("the disk went away")
+        whole(self, ids_)
+        done.append(len(ids_))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(rows.Pruning, "delete_runs", breaks)
+        with pytest.raises(OSError, match="went away"):
+            prune(s)
+    assert len(s.runs()) == 60 - 20
+    assert s.faults() == []
+    prune(s)
+    assert len(s.runs()) == 1
+    assert s.faults() == []
+
+
+class Pruned(Walk):
+    """A walk in which somebody prunes now and then, and days may pass."""
+
+    def do_pass_time(self, holder: str, store: object) -> None:
+        super().do_pass_time(holder, self.s.store)
+        if self.draw.random() < 0.2:
+            self.s.clock.moment += self.draw.choice([DAY, 3 * DAY, 40 * DAY])
+
+    def do_prune(self, _holder: str, _store: object) -> None:
+        keep = self.draw.choice([HOUR, 12 * HOUR, 2 * DAY, 30 * DAY])
+        counted = prune(self.s, keep, take=False)
+        cutoff = self.s.clock.moment - max(keep, *(task.definition.rules.max_age for task in living(self.s)))
+        young = {run.id for run in self.s.runs() if run.ended_at is None or run.ended_at >= cutoff}
+        newest = {task.last_run for task in living(self.s)}
+        assert prune(self.s, keep) == counted, self.steps
+        left = {run.id for run in self.s.runs()}
+        assert young <= left, self.steps
+        assert {run for run in newest if run is not None} <= left, self.steps
+
+
+def living(s: Scene) -> list[Task]:
+    with s.store.read() as session:
+        return session.tasks.page()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_is_pruned_between_the_steps_of_holders_and_people_every_promise_is_kept(s: Scene, seed: int) -> None:
+    tasks_of_all_kinds(s)
+    s.add("four", hourly(), on_missed="offer", offer_for=DAY)
+    walk = Pruned(s, seed)
+    opened: set[tuple[str, str]] = set()
+    for _ in range(10):
+        walk.take(15)
+        walk.do_prune("hld_0", s.store)
+        assert s.faults() == [], (seed, walk.steps)
+        known = {(run.task, run.occurrence) for run in s.runs() if run.opened_by != "manual"}
+        again = {key for key in opened - walk_known(walk) if key in known}
+        assert not again, (seed, again)
+        walk.known = known  # type: ignore[attr-defined]
+        opened |= known
+
+
+def walk_known(walk: Walk) -> set[tuple[str, str]]:
+    return getattr(walk, "known", set())
+
+
+def test_what_a_holder_that_had_lost_a_run_says_after_the_run_was_pruned_is_no_fault(s: Scene) -> None:
+    won = s.held("one")
+    s.sql("UPDATE runs SET holder = 'hld_b'")
+    taken = replace(won, run=replace(won.run, holder="hld_b"))
+    s.settle(taken, Interrupted(why="holder_died", ended_at=s.clock.now()), holder="hld_b")
+    ran(s, 2)
+    s.at(NINE + 10 * WEEK)
+    prune(s)
+    assert won.run.id not in {run.id for run in s.runs()}
+    s.settle(won)
+    assert s.kinds()[-1] == "fence_lost"
+    assert s.faults() == []
+    s.at(NINE + 20 * WEEK)
+    prune(s)
+    assert "fence_lost" not in s.kinds()
+
+
+def test_a_run_of_which_the_ledger_tells_more_than_that_is_a_fault_where_it_is_missing(s: Scene) -> None:
+    s.add("one", hourly())
+    ran(s, 24)
+    s.at(s.clock.moment + WEEK - 12 * HOUR)
+    prune(s)
+    s.sql("DELETE FROM runs WHERE id = ?", s.runs()[3].id)
+    assert "the ledger tells of a run that is not there" in {text for _, text in s.faults()}
