@@ -92,9 +92,9 @@ def aged(scene: Scene, *, days: int = 100) -> None:
         for name in names:
             sql(scene, f"UPDATE {table} SET {name} = {name} - {moved}")
     # Ids tell when a run was opened.
-    sql(scene, "UPDATE ledger SET run = 'run_0' || substr(run, 6) WHERE run IS NOT NULL")
-    sql(scene, "UPDATE runs SET id = 'run_0' || substr(id, 6)")
-    sql(scene, "UPDATE tasks SET last_run = 'run_0' || substr(last_run, 6)")
+    sql(scene, "UPDATE ledger SET run = 'run_00' || substr(run, 7) WHERE run IS NOT NULL")
+    sql(scene, "UPDATE runs SET id = 'run_00' || substr(id, 7)")
+    sql(scene, "UPDATE tasks SET last_run = 'run_00' || substr(last_run, 7)")
 
 
 def sql(scene: Scene, text: str) -> None:

@@ -21,7 +21,7 @@ from duly.operations import runs as run_operations
 from duly.operations import tasks as task_operations
 from duly.store import Store
 
-WEIGHTS = {"edit": 14, "rewrite": 3, "run_by_hand": 6, "pause": 4, "unpause": 5, "remove": 2, "add": 4, "emit": 2}
+WEIGHTS = {"edit": 14, "rewrite": 3, "run_by_hand": 6, "pause": 4, "unpause": 5, "remove": 2, "add": 4}
 WEIGHTS |= {"pass_time": 9, "plan": 8, "claim": 8, "settle": 8, "plan_what_was_read_before": 2, "sweep": 2}
 ONES = ["one", "two", "three"]
 
@@ -237,6 +237,9 @@ def faults_of_eras(walk: EditWalk) -> list[str]:
             held = session.versions.all(id_)
             entries = [one.entry for one in session.ledger.of_task(id_)]
             waiting = session.runs.waiting_of(id_)
+        if not held:
+            found.append(f"{id_} has no version")
+            continue
         since = from_us(held[0].era_from_us)
         for entry in entries:
             begun = entry.details.get("era_from") if entry.kind == "defined" else None

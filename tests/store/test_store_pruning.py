@@ -12,8 +12,10 @@ from store_walk import Walk, tasks_of_all_kinds
 
 from duly import ids
 from duly.core.task import Task
+from duly.core.triggers import On
 from duly.holder.settling import Interrupted
-from duly.operations import missed, pruning, skipping, tasks
+from duly.operations import events, missed, pruning, skipping, tasks
+from duly.operations import runs as run_operations
 from duly.runners.folders import make_folder
 from duly.store import pruning as rows
 
@@ -290,16 +292,52 @@ def test_verify_claims_nothing_below_the_watermark_and_everything_above_it(s: Sc
     assert "P6" in {promise for promise, _ in s.faults()}
 
 
-def test_the_watermark_never_goes_back_nor_beyond_the_cursor(s: Scene) -> None:
+def test_the_watermark_never_goes_back(s: Scene) -> None:
     task = s.add("one", hourly())
     ran(s, 24)
-    tasks.pause(s.store, "store", "", until=None, note=None, by="ann")
     s.at(NINE + 10 * WEEK)
     prune(s)
     first = s.task(task.id).pruned_until
-    assert first == s.task(task.id).planned_until == NINE + DAY
+    assert first == NINE + 9 * WEEK
     prune(s, 8 * WEEK)
     assert s.task(task.id).pruned_until == first
+
+
+@pytest.mark.parametrize("how", ["by hand only", "paused for long"])
+def test_runs_by_hand_of_a_task_whose_cursor_stands_still_go_like_any_others(s: Scene, how: str) -> None:
+    task = s.add("one") if how == "by hand only" else s.add("one", hourly())
+    if how != "by hand only":
+        ran(s, 2)
+        tasks.pause(s.store, "task", "one", until=None, note=None, by="ann")
+    for number in range(3):
+        s.at(NINE + (20 + number) * DAY)
+        run_operations.run_now(s.store, "one", by="ann", anyway=True)
+        s.settle(s.claim()[0])
+    s.at(NINE + 10 * WEEK)
+    assert prune(s)["runs"] == (2 if how == "by hand only" else 4)
+    assert [run.due_at for run in s.runs(task.id)] == [NINE + 22 * DAY]
+    assert s.faults() == []
+    if how != "by hand only":
+        tasks.unpause(s.store, "task", "one", by="ann")
+        ran(s, 2)
+        assert s.faults() == []
+
+
+def test_runs_of_events_go_and_their_events_stay_and_verify_claims_nothing_of_them(s: Scene) -> None:
+    s.add("one", On(source="mail"))
+    for number in range(3):
+        s.at(NINE + number * HOUR)
+        events.emit(s.store, "mail", key=f"k{number}", by="ann")
+        for won in s.claim():
+            s.settle(won)
+    assert s.faults() == []
+    s.at(NINE + 3 * WEEK)
+    done = prune(s)
+    assert (done["runs"], done["events"]) == (2, 0)
+    assert s.faults() == []
+    s.at(NINE + 100 * DAY)
+    assert prune(s)["events"] == 2, "what opened the newest run stays with it"
+    assert s.faults() == []
 
 
 def attempts(s: Scene) -> Path:

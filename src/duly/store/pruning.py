@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Table, and_, bindparam, case, delete, exis
 from sqlalchemy.sql.elements import CompilerElement
 
 from duly import ids
-from duly.clock import from_us, to_us
+from duly.clock import to_us
 from duly.store.engine import Line
 from duly.store.rows import LEDGER_COLUMNS, Written, entry_of
 from duly.store.sql import Batch, Statement, rows_of
@@ -35,12 +35,7 @@ KEPT_KINDS = ("defined", "enabled", "disabled", "paused", "unpaused", "removed")
 
 TASKS = Statement(
     lambda: (
-        select(
-            tasks.c.id,
-            tasks.c.planned_until_us,
-            tasks.c.removed_us,
-            func.coalesce(tasks.c.last_run, ""),
-        )
+        select(tasks.c.id, tasks.c.removed_us, func.coalesce(tasks.c.last_run, ""))
         .where(tasks.c.id > bindparam("after"))
         .order_by(tasks.c.id)
         .limit(bindparam("most"))
@@ -272,7 +267,7 @@ class Ages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OldTask:
-    """A task as pruning looks at it: how far its fates may go, and which of its runs stays whatever its age."""
+    """A task as pruning looks at it: its watermark, and which of its runs stays whatever its age."""
 
     id: str
     until: datetime
@@ -289,14 +284,14 @@ class Pruning:
         self._given = {"cutoff_us": to_us(ages.cutoff), "most": most}
 
     def tasks(self, after: str) -> list[OldTask]:
-        """Tasks after this id, removed ones too. Of one that lives the newest run stays, and what its cursor is at."""
+        """Tasks after this id, removed ones too. Of one that lives the newest run stays.
+
+        The watermark may lie beyond a cursor that has stood still for so long: what people and events had opened of
+        the task since then goes too.
+        """
         return [
-            OldTask(
-                id=id_,
-                until=self._ages.cutoff if removed is not None else min(self._ages.cutoff, from_us(planned)),
-                last_run=last if removed is None else "",
-            )
-            for id_, planned, removed, last in self._line.rows(TASKS, after=after, most=self._most)
+            OldTask(id=id_, until=self._ages.cutoff, last_run=last if removed is None else "")
+            for id_, removed, last in self._line.rows(TASKS, after=after, most=self._most)
         ]
 
     def runs(self, task: OldTask, after: str) -> list[str]:
