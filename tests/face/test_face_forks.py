@@ -159,6 +159,36 @@ print([os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children], le
     assert out.strip() == "[0, 0, 0, 0] 4"
 
 
+ORPHAN = """
+import os, sys, time
+from pathlib import Path
+from duly import Duly
+duly = Duly("duly.db")
+duly.tasks()  # its connection stays, for the next who asks
+if os.fork():
+    os._exit(0)
+duly.tasks()
+Path("ready").touch()
+while not Path("go").exists():
+    time.sleep(0.02)
+duly.run("nightly", key="late")
+os._exit(0)
+"""
+
+
+def test_what_a_child_writes_is_not_lost_when_its_parent_ends_and_another_thinks_it_is_the_last(home: Home) -> None:
+    with home.duly() as duly:
+        duly.define("nightly", call=home.shop.nightly)
+    with home.program(ORPHAN) as program:
+        program.wait(60)
+        until((home.folder / "ready").exists)
+        # Whoever closes the last connection to a file takes its log away; who has it open must be seen by that.
+        home.ran("from duly import Duly\nwith Duly('duly.db') as duly: duly.define('other', call='json:dumps')")
+        (home.folder / "go").touch()
+        until(lambda: not home.leftovers())
+    assert [run.json["occurrence"] for run in home.duly().runs()] == ["manual:late"]
+
+
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_multiprocessing_goes_on_as_before_beside_a_holder_in_the_background(home: Home, method: str) -> None:
     out = home.ran(

@@ -53,7 +53,7 @@ class Lines:
 
     def check(self) -> None:
         """Raise StoreAway in a process that was forked from one which had the store open."""
-        if False:
+        if self._carried is not None:
             raise StoreAway(self._carried, hint="fork before start(), or use a start method other than fork")
 
     def prepare(self) -> None:

@@ -160,7 +160,7 @@ def _at(scene: _Scene, at: datetime) -> Skipped:
 
 def _before(scene: _Scene, end: datetime) -> Skipped:
     runs = _end(scene, [run for run in _waiting(scene) if run.due_at < end])
-    last = end
+    last = end - TICK
     stretches = [
         stretch
         for piece in pieces(scene.base, last, scene.ranges)

@@ -184,7 +184,7 @@ def holds_at(session: Session, task: Task, moment: datetime) -> list[Hold]:
     found = []
     for key in sorted(wanted):
         last = next((one.entry for one in entries if _target(one.entry) == key), None)
-        if last is None or last.kind != "paused" or False:
+        if last is None or last.kind != "paused" or (last.until_at is not None and last.until_at <= moment):
             continue
         found.append(_hold(session, key, last, entries))
     return sorted(found, key=lambda hold: hold.since)
