@@ -124,6 +124,22 @@ def test_words_of_a_command_arrive_byte_for_byte_in_an_edit(scene: Scene) -> Non
     assert (action["argv"], "shell" in action) == (words, False)
 
 
+def test_what_is_done_may_become_another_kind_of_thing_and_back(scene: Scene) -> None:
+    scene.add("kept", "--env", "A=1")
+    called = scene.ok(*BASE, "--call", "os.path:basename", "--args", '["/a/b", null]')
+    assert 'calls  true → os.path:basename("/a/b", null)' in called.out
+    action = scene.ok("show", "kept", "--json").json["action"]
+    assert (action["kind"], action["function"], action["env"]) == ("call", "os.path:basename", {"A": "1"})
+    refused = scene.call(*BASE, "--in", "thread")
+    assert (refused.code, refused.first[:15]) == (2, "duly: --cwd: a ")
+    scene.ok(*BASE, "--in", "thread", "--clear", "cwd", "--clear", "env")
+    assert scene.ok(*BASE, "--args", "[1]", "--json").json["action"]["args"] == [1]
+    back = scene.ok(*BASE, "--shell", "date", "--cwd", "/", "--json").json["action"]
+    assert (back["kind"], back["shell"], "args" in back, "function" in back) == ("command", "date", False, False)
+    for words in (("--args", "[1]"), ("--in", "thread"), ("--shell", "x", "--call", "a:b"), ("--args", "[1]", "--", "x")):
+        assert scene.call(*BASE, *words).code == 2, words
+
+
 # In an editor
 
 
@@ -305,6 +321,16 @@ def test_every_text_that_can_stand_in_a_definition_comes_back_from_the_editor_as
     assert after["action"]["shell"] == shell
     assert (after["description"], after["labels"]) == ("many\nlines\n", {"a.b": "c d"})
     assert after["rules"]["retries"] == 1
+
+
+def test_arguments_of_a_call_come_back_from_the_editor_as_they_were_null_among_them(editor: Editor) -> None:
+    args = [1, 2.5, "x", True, {"a b": [None, {"c": ["d"]}]}]
+    for given in (args, args[:-1], {"a": {"b": 1}, "c": []}):
+        editor.scene.ok(*BASE, "--call", "os.path:join", "--args", json.dumps(given))
+        assert editor.edit({"# retries = 0": "retries = 1"}).code == 0
+        shown = editor.scene.ok("show", "kept", "--json").json
+        assert (shown["action"]["args"], shown["rules"]["retries"]) == (given, 1)
+        editor.scene.ok(*BASE, "--clear", "retries")
 
 
 def test_times_may_be_written_as_toml_has_them(editor: Editor) -> None:

@@ -418,6 +418,7 @@ def test_a_stale_editor_is_refused_and_told_who_was_faster(tmp_path: Path) -> No
         assert (s.sql("SELECT * FROM tasks"), s.entries()) == before
         edit(s, description="ann's", if_version=2)
         switch(s, "pause")
+        s.at(NINE)  # a clock that was set back
         with pytest.raises(Refused, match="paused by ann"):
             edit(s, description="again", if_version=3)
 
@@ -550,6 +551,18 @@ def test_a_zone_that_went_away_is_mended_by_another(tmp_path: Path) -> None:
         edit(s, zone="Europe/Berlin")
         assert s.task(task.id).broken is None
         assert s.task(task.id).next_due_at == TEN - HOUR + DAY
+
+
+def test_an_edit_of_a_task_that_other_zone_data_planned_takes_it_over_first(tmp_path: Path) -> None:
+    with scene(tmp_path) as s:
+        task = s.add("one", Daily(times=(TEN.time(),)))
+        edit(s, zone="Europe/Berlin")
+        s.sql("UPDATE tasks SET zone_data = '2000a'")
+        s.sql("UPDATE definitions SET zone_data = '2000a'")
+        done = edit(s, triggers=["daily 12:00"])
+        assert done.after.definition_version == 4, "3 is the same definition by these data"
+        assert [number for number, _ in versions(s, task)] == [1, 2, 3, 4]
+        assert s.faults() == []
 
 
 def test_an_edit_with_a_clock_stepped_back_moves_no_cursor_back(tmp_path: Path) -> None:

@@ -15,28 +15,34 @@ KIND_BY: Mapping[str, str] = {"argv": "command", "shell": "command", "function":
 
 def check_words(extra: tuple[str, ...], given: Mapping[str, object]) -> None:
     """Refuse words that say nothing or too much; `given` holds the options, and under `argv` the words after `--`."""
-    if extra:
-        raise Invalid(
-            f'"{plain(extra[0])}" was not expected: the command stands after --',
-            field="action.argv",
-            hint=f"duly add NAME --when WHEN -- {plain(' '.join(extra))}",
-        )
-    said = [name for name in SAYS if given.get(name) or (name != "argv" and given.get(name) is not None)]
-    if not said:
+    said = what_is_said(extra, given, verb="duly add NAME --when WHEN")
+    if said is None:
         raise Invalid(
             "it is missing: what shall be done?",
             field="action.argv",
             hint="duly add NAME --when WHEN -- COMMAND ARG…, or --shell LINE, or --call package.module:function",
         )
-    if len(said) > 1:
-        words = ["a command after --" if name == "argv" else spelled(f"action.{name}") for name in said]
-        raise Invalid(f"{' and '.join(words)} exclude each other", field=f"action.{said[1]}")
-    kind = KIND_BY[said[0]]
+    kind = KIND_BY[said]
     for name in ("args", "in", "cwd", "env"):
         if given.get(name) and name not in FIELDS_OF[kind]:
             raise Invalid(
                 f"a {kind} takes none", field=f"action.{name}", hint="it goes with --call package.module:function"
             )
+
+
+def what_is_said(extra: tuple[str, ...], given: Mapping[str, object], *, verb: str) -> str | None:
+    """Give the one field that says what shall be done, None where none does; refuse words that are not for us."""
+    if extra:
+        raise Invalid(
+            f'"{plain(extra[0])}" was not expected: the command stands after --',
+            field="action.argv",
+            hint=f"{verb} -- {plain(' '.join(extra))}",
+        )
+    said = [name for name in SAYS if given.get(name) or (name != "argv" and given.get(name) is not None)]
+    if len(said) > 1:
+        words = ["a command after --" if name == "argv" else spelled(f"action.{name}") for name in said]
+        raise Invalid(f"{' and '.join(words)} exclude each other", field=f"action.{said[1]}")
+    return said[0] if said else None
 
 
 def kind_of(given: Mapping[str, object]) -> str:

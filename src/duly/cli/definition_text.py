@@ -28,6 +28,7 @@ def write(
     definition: Mapping[str, object], *, head: Sequence[str], rules: Mapping[str, object], origins: Mapping[str, str]
 ) -> str:
     """Write a definition as its author wrote it; `rules` are those in force, `origins` whose default some are."""
+    definition = _with_args_as_text(definition)
     given = {name: definition[name] for name in (*TOP, *definition) if name in definition and name not in TABLES}
     lines = [*(f"# {line}".rstrip() for line in head), ""]
     lines += [f"{_key(name)} = {_value(value)}" for name, value in given.items()]
@@ -48,7 +49,37 @@ def read(text: str) -> dict[str, object]:
         raise _told(text, str(bad)) from None
     except RecursionError:
         raise Invalid("it is nested too deep", field="text") from None
-    return {name: _json(value) for name, value in found.items()}
+    return _with_args_read({name: _json(value) for name, value in found.items()})
+
+
+def _with_args_as_text(definition: Mapping[str, object]) -> Mapping[str, object]:
+    """Write arguments that hold a null, which TOML has not, as the JSON they are."""
+    action = definition.get("action")
+    if not isinstance(action, Mapping) or not _holds_null(action.get("args", ())):
+        return definition
+    return {**definition, "action": {**action, "args": json.dumps(action["args"], ensure_ascii=False)}}
+
+
+def _with_args_read(definition: dict[str, object]) -> dict[str, object]:
+    action = definition.get("action")
+    if isinstance(action, dict) and isinstance(action.get("args"), str):
+        try:
+            action["args"] = json.loads(action["args"])
+        except ValueError as bad:
+            raise Invalid("it is a text, and not the JSON of a list or an object", field="action.args") from bad
+    return definition
+
+
+def _holds_null(value: object) -> bool:
+    match value:
+        case None:
+            return True
+        case Mapping():
+            return any(_holds_null(item) for item in value.values())
+        case list() | tuple():
+            return any(_holds_null(item) for item in value)
+        case _:
+            return False
 
 
 def is_empty(text: str) -> bool:

@@ -3,17 +3,19 @@
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from duly.cli import out
+from duly.cli.actions import KIND_BY, SAYS, action_text, kind_told, what_is_said
 from duly.cli.fields import cleared, gathered, options, spelled
 from duly.cli.frame import settings
 from duly.cli.joining import absolute, hint, open_for_change
 from duly.cli.parting import Parted, words
 from duly.cli.table import Cell, pairs, plain, trimmed
 from duly.cli.words import many
+from duly.core.action_fields import FIELDS_OF
 from duly.errors import Invalid
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 UPCOMING_SHOWN = 3
 VALUE_MOST = 60
 NONE = "none"
+DOING = frozenset({"action.kind", "action.argv", "action.shell", "action.function", "action.args", "action.in"})
 
 
 def _edit(
@@ -56,24 +59,22 @@ def _edit(
 
 
 def _patch(extra: tuple[str, ...], given: dict[str, Any]) -> dict[str, object]:
-    """Gather what the options change into a merge patch; a command in one form takes the place of the other."""
+    """Gather what the options change into a merge patch; what is to be done now takes the place of what was."""
     argv = words()
-    if extra:
-        raise Invalid(
-            f'"{plain(extra[0])}" was not expected: the command stands after --',
-            field="action.argv",
-            hint=f"duly edit TASK -- {plain(' '.join(extra))}",
-        )
     if argv is not None and not argv:
         raise Invalid("it is missing: what shall be done?", field="action.argv", hint="duly edit TASK -- COMMAND ARG…")
-    if argv and given["shell"] is not None:
-        raise Invalid("a command after -- and --shell exclude each other", field="action.shell")
+    said = what_is_said(extra, {"argv": argv, **given}, verb="duly edit TASK")
     if given["cwd"] is not None:
         given["cwd"] = absolute(given["cwd"], "action.cwd")
     patch = gathered({"argv": argv, **given})
-    action = patch.get("action")
-    if isinstance(action, dict) and ("argv" in action) != ("shell" in action):
-        action["shell" if "argv" in action else "argv"] = None
+    if said is None:
+        return patch
+    kind = KIND_BY[said]
+    others = {name for name in SAYS if name != said}
+    others |= {name for fields in FIELDS_OF.values() for name in fields if name not in FIELDS_OF[kind]}
+    action = cast(dict[str, object], patch["action"])
+    # What the new kind of action does not have is refused where it was given, and goes where it only stood there.
+    patch["action"] = {"kind": kind} | dict.fromkeys(sorted(others - action.keys())) | action
     return patch
 
 
@@ -212,17 +213,16 @@ def _answer(store: "Store", done: "Edited", *, dry_run: bool) -> None:
 
 
 def _rows(done: "Edited") -> list[tuple[str, str | Cell]]:
-    """Tell each change a line; the two forms of a command are one thing."""
-    from duly.cli.words import command_text
-
+    """Tell each change a line; all that says what is done is one thing."""
     rows: list[tuple[str, str | Cell]] = []
     told = False
     for change in done.changes:
-        if change.field not in {"action.argv", "action.shell"}:
+        if change.field not in DOING:
             rows.append(_row(change, done))
         elif not told:
-            old, new = (_short(command_text(task.definition.action)) or NONE for task in (done.before, done.after))
-            rows.append(("command", Cell(text=f"{old} → {new}", wraps=True)))
+            old, new = (_short(action_text(task.definition.action)) for task in (done.before, done.after))
+            name = kind_told(done.after.definition.action)
+            rows.append((name, Cell(text=f"{old or NONE} → {new}", wraps=True)))
             told = True
     return rows
 

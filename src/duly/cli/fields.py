@@ -38,6 +38,7 @@ CLEARED: Mapping[str, Field] = {
     **{field.name: field for field in RULES},
     **{name: BY_PATH[path] for name, path in (("description", "description"), ("env", "action.env"))},
     **{name: BY_PATH[path] for name, path in (("cwd", "action.cwd"), ("label", "labels"), ("labels", "labels"))},
+    **{name: BY_PATH[f"action.{name}"] for name in ("args", "in")},
     "limit": BY_PATH["rules.limits"],
 }
 """What can be set back to its default, by the words for it."""
