@@ -136,7 +136,12 @@ def test_what_is_done_may_become_another_kind_of_thing_and_back(scene: Scene) ->
     assert scene.ok(*BASE, "--args", "[1]", "--json").json["action"]["args"] == [1]
     back = scene.ok(*BASE, "--shell", "date", "--cwd", "/", "--json").json["action"]
     assert (back["kind"], back["shell"], "args" in back, "function" in back) == ("command", "date", False, False)
-    for words in (("--args", "[1]"), ("--in", "thread"), ("--shell", "x", "--call", "a:b"), ("--args", "[1]", "--", "x")):
+    for words in (
+        ("--args", "[1]"),
+        ("--in", "thread"),
+        ("--shell", "x", "--call", "a:b"),
+        ("--args", "[1]", "--", "x"),
+    ):
         assert scene.call(*BASE, *words).code == 2, words
 
 
