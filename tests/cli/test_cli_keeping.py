@@ -9,6 +9,8 @@ from cli_scene import Scene, dump_of, ended
 from test_cli_shapes import fields
 from test_cli_terminal import typed
 
+from duly import clock
+
 TAKEN = "taken_at revision tasks runs last_entry bytes"
 BACKUP = f"store file {TAKEN}"
 RESTORE = f"{BACKUP} restored_at kept due ended pause"
@@ -86,11 +88,11 @@ def aged(scene: Scene, *, days: int = 100) -> None:
     for _ in range(2):
         ended(scene, task)
         sql(scene, "UPDATE runs SET occurrence = occurrence || rowid")
-    moved = days * 86_400_000_000
+    then = clock.to_us(clock.now()) - days * 86_400_000_000
     columns = {"runs": ("opened_us", "due_us", "ended_us"), "ledger": ("at_us",), "tasks": ("planned_until_us",)}
     for table, names in columns.items():
         for name in names:
-            sql(scene, f"UPDATE {table} SET {name} = {name} - {moved}")
+            sql(scene, f"UPDATE {table} SET {name} = {then}")
     # Ids tell when a run was opened.
     sql(scene, "UPDATE ledger SET run = 'run_00' || substr(run, 7) WHERE run IS NOT NULL")
     sql(scene, "UPDATE runs SET id = 'run_00' || substr(id, 7)")

@@ -200,6 +200,16 @@ def test_parts_of_a_task_are_changed_by_name_and_none_goes_back_to_the_default(h
         duly.edit("late", retrys=3)
 
 
+def test_a_function_may_go_back_to_work_where_its_holder_does_and_a_command_needs_a_folder(home: Home) -> None:
+    duly = home.duly()
+    duly.define("call", call=home.shop.nightly, cwd=str(home.folder))
+    assert duly.define("call", call=home.shop.nightly).json["action"]["cwd"] is None
+    duly.define("command", shell="true", cwd="/")
+    with pytest.raises(Invalid) as caught:
+        duly.edit("command", cwd=None)
+    assert caught.value.field == "action.cwd"
+
+
 def test_tasks_are_switched_held_and_removed(home: Home) -> None:
     duly = home.duly()
     nightly = home.shop.nightly

@@ -137,6 +137,20 @@ def test_a_function_that_is_not_there_fails_before_it_starts_and_says_so(shop: P
     assert not (shop.home / "duly.db.run" / "attempts" / f"{run['id']}.{run['fence']}").exists()
 
 
+@pytest.mark.parametrize("where", ["child", "thread"])
+def test_a_function_that_names_no_store_means_the_one_it_is_served_from(place: Place, where: str) -> None:
+    (place.home / "asks.py").write_text(
+        "from duly import Duly\nfrom pathlib import Path\n"
+        "def f():\n    Path(__file__).with_name('told').write_text(','.join(one.name for one in Duly().tasks()))\n"
+    )
+    place.env["PYTHONPATH"] = f"{place.home}:{place.env['PYTHONPATH']}"
+    place.duly("add", "asks", "--when", "manual", "--call", "asks:f", "--in", where)
+    place.serve()
+    assert "succeeded" in place.duly("run", "asks", "--wait").stdout
+    assert (place.home / "told").read_text() == "asks"
+    assert not (place.home / ".local/share/duly").exists(), "the store of those who name none"
+
+
 def test_a_function_in_a_child_works_in_the_folder_in_which_it_was_added(place: Place) -> None:
     inner = place.home / "inner"
     inner.mkdir()

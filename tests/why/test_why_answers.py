@@ -159,6 +159,20 @@ def test_an_instant_is_judged_by_the_definition_of_its_time(stage: Stage) -> Non
     assert (old["definition"]["by"], after["definition"]["by"]) == ("anna", "ben")
 
 
+def test_the_instant_of_an_edit_itself_still_belongs_to_the_version_before(stage: Stage) -> None:
+    from duly.operations.edits import edit
+
+    stage.add("sync", "0 * * * *")
+    hand = stage.serve()
+    stage.at("2026-12-01 10:00")
+    hand.turn()
+    edit(stage.store, "sync", {"triggers": ["30 * * * *"]}, by="ben")
+    stage.at("2026-12-01 11:00")
+    at_it = stage.json("why", "sync", "--at", "2026-12-01T10:00:00Z")
+    assert (at_it["due"], at_it["definition_version"]) == (True, 1)
+    assert stage.json("why", "sync", "--at", "2026-12-01T10:00:01Z")["definition_version"] == 2
+
+
 def test_pauses_of_task_project_and_store_are_told_as_they_stood(stage: Stage) -> None:
     stage.add("sync", "0 * * * *")
     stage.serve()

@@ -117,6 +117,46 @@ def test_what_waits_when_the_schedule_changes_names_who_changed_it_and_the_versi
     assert found["because"] == "ben changed its schedule (version 2) before it started"
 
 
+def test_an_event_that_did_not_start_its_task_is_told_with_the_end_of_its_throttle(stage: Stage) -> None:
+    from duly.operations.events import emit
+
+    stage.add("deploy", "on git.push throttle 10m")
+    hand = stage.serve()
+    stage.at("2026-12-01 10:00")
+    emit(stage.store, "git.push", by="anna")
+    (run,) = hand.turn()
+    stage.later(seconds=30)
+    stage.settle(run)
+    stage.at("2026-12-01 10:04:07.250")
+    emit(stage.store, "git.push", by="ben")
+    stage.at("2026-12-01 11:00")
+    opened = told(stage, "deploy", AT)
+    assert (opened["fate"], opened["due"], opened["run"]["opened_by"]) == ("succeeded", True, "event")
+    found = told(stage, "deploy", "2026-12-01T10:04:07Z")
+    assert (found["fate"], found["reason"]) == ("not_opened", "suppressed")
+    assert fullest(NO_START["suppressed"], found["because"]), found["because"]
+    assert "deploy heard an event of git.push, and was not opened: throttled until" in found["answer"]
+    assert told(stage, "deploy", "2026-12-01T10:05:00Z")["reason"] == "event", "nothing was heard then"
+    now = stage.json("why", "deploy")
+    assert (now["fate"], now["reason"], now["upcoming"]) == ("not_opened", "suppressed", None)
+    (item,) = stage.json("why", "deploy", "--since", "1d")["items"]
+    assert (item["reason"], item["due_at"]) == ("suppressed", "2026-12-01T10:04:07.250000Z")
+
+
+def test_an_event_while_a_task_is_paused_names_who_paused_it(stage: Stage) -> None:
+    from duly.operations.events import emit
+
+    stage.add("deploy", "on git.push")
+    stage.at("2026-12-01 09:00")
+    tasks.pause(stage.store, "task", "deploy", until=None, note="release freeze", by="ben")
+    stage.at("2026-12-01 10:00")
+    emit(stage.store, "git.push", by="anna")
+    stage.later(minutes=1)
+    found = told(stage, "deploy", AT)
+    assert (found["fate"], found["reason"]) == ("not_opened", "paused")
+    assert "it was paused by ben since" in found["answer"]
+
+
 def test_a_run_that_waited_too_long_names_its_lateness_and_max_age(stage: Stage) -> None:
     stage.add("sync", "0 10 1 12 *", needs=("gpu",), max_age=timedelta(hours=2))
     hand = stage.serve()

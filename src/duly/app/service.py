@@ -49,6 +49,7 @@ def serve(
     store = opened(address, allow_network_fs=allow_network_fs)
     try:
         sys.setswitchinterval(SWITCH_INTERVAL_S)
+        os.environ["DULY_STORE"] = str(address)  # what a function in a child of ours means by the store
         holder = Holder(store, wanted, Registry(), tell=log())
         with stopped_by_signals(holder.stop):
             holder.start()

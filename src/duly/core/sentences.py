@@ -80,6 +80,7 @@ NO_START: Mapping[str, Templates] = {
     ),
     "task_removed": ("{by} removed the task before it started",),
     "skipped_by_hand": ("{by} skipped it: {note}", "{by} skipped it"),
+    "suppressed": ("throttled until {until}: one event of its kind in {within}", "{why}"),
     "superseded": ("run {by_run} took its place, and overlap is {overlap}", "run {by_run} took its place"),
     "gate_closed": ("{error}",),
     "gate_failed": ("{error}",),
@@ -203,7 +204,10 @@ FATES: Mapping[str, Templates] = {
     "parked": ("{name} waits for an answer",),
     "missed": ("{name} was missed: {because}",),
     "offered": ("{name} was missed, and a person is to decide: {because}",),
-    "not_opened": ("{name} was due, and was not opened: {because}",),
+    "not_opened": (
+        "{name} heard an event of {source}, and was not opened: {because}",
+        "{name} was due, and was not opened: {because}",
+    ),
     "overdue": (
         "{name} was due {late_by_s} ago and is not opened yet: {because}",
         "{name} was due {late_by_s} ago; whoever serves opens it next",

@@ -246,11 +246,9 @@ def _check_name(session: Session, task: Task, definition: Definition) -> None:
 def _check_folder(session: Session, task: Task, definition: Definition) -> None:
     """Refuse to take away the folder in which a task works where its project has none to give it."""
     had = task.broken is None and task.definition.action.get("cwd") is not None
-    if (
-        had
-        and definition.action.get("in") != "thread"
-        and session.defaults.fill_in(definition).action.get("cwd") is None
-    ):
+    if definition.action["kind"] == "call":
+        return  # without one it works where its holder does
+    if had and session.defaults.fill_in(definition).action.get("cwd") is None:
         project = definition.project
         raise Invalid(
             f"it would be without a folder: the project {project} has none",

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from duly.clock import EPOCH
 from duly.core.definition_json import rule_to_json
 from duly.core.explaining import Judgement, judge
 from duly.core.ledger import attempts, fold
@@ -19,7 +20,7 @@ from duly.errors import DulyError, Refused
 from duly.operations.lookup import find_any
 from duly.operations.telling import waiting_for
 from duly.operations.why_ahead import fate_ahead, holds_now, lasting, living, of_trouble, over, taken_by, troubles
-from duly.operations.why_past import fate_at, of_run
+from duly.operations.why_past import event_at, fate_at, of_run
 from duly.operations.why_then import InForce, Versions, author_of, holds_at
 from duly.operations.why_values import Asking, Fate, Holding, Neighbour, Ruled, Why
 from duly.store.moments import Moments
@@ -128,6 +129,9 @@ def _fate(asking: Asking, in_force: InForce | None, at: datetime) -> tuple[Judge
     if task.removed_at is not None and at > task.removed_at:
         figures = {"removed_at": write_instant(task.removed_at), "by": _remover(asking)}
         return judgement, Fate(word="not_due", use="not_due", reason="after_removal", figures=figures)
+    event = event_at(asking, at) if at <= now and judgement is not None and not judgement.due else None
+    if event is not None:
+        return judgement, event
     if judgement is None:
         return None, Fate(word="unknown", use="not_told", reason="unreadable", figures=_unreadable(in_force))
     if not judgement.due:
@@ -195,11 +199,7 @@ def _standing(asking: Asking) -> Why:
     following = asking.versions.after(now) if task.removed_at is None else None
     upcoming = instant(asking, following) if following is not None else None
     wrong = lasting(troubles(asking, now))
-    if last is not None:
-        found = instant(asking, last)
-    else:
-        newest = Moments(session.line).runs_before(task.id, None, 1)
-        found = _of_run(asking, newest[0], None) if newest else _never(asking)
+    found = instant(asking, last) if last is not None else _newest(asking)
     live = [*session.runs.live_of(task.id), *session.runs.waiting_of(task.id)]
     return replace(
         found,
@@ -212,6 +212,17 @@ def _standing(asking: Asking) -> Why:
         after=None if following is None else Neighbour(due_at=following),
         upcoming=upcoming,
     )
+
+
+def _newest(asking: Asking) -> Why:
+    """Answer for a task without times: its newest run, or an event after it that did not start it."""
+    moments, task = Moments(asking.session.line), asking.task.id
+    newest = moments.runs_before(task, None, 1)
+    since = newest[0].due_at + TICK if newest else EPOCH
+    passed = moments.passed_over(task, since, asking.session.now + TICK, 1)
+    if passed:
+        return instant(asking, passed[0].entry.at)
+    return _of_run(asking, newest[0], None) if newest else _never(asking)
 
 
 def _never(asking: Asking) -> Why:

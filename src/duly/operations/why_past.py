@@ -36,6 +36,9 @@ RULE_OF: Mapping[str, str] = {
     "lease_lost": "on_interrupt",
 }
 """The rule that decides by each reason; the others are decided by people, or by no rule."""
+SECOND = timedelta(seconds=1)
+EVENTS_LOOKED_AT = 50
+"""Runs opened before a moment, newest first, that are asked whether an event of that moment opened them."""
 LATE_REASONS = frozenset({"coalesced", "too_many", "missed_skip", "missed_offer", "stale"})
 
 
@@ -49,6 +52,34 @@ def fate_at(asking: Asking, at: datetime, *, due: bool | None) -> Fate | None:
         return None
     missed = asking.session.missed.by_id(str(written.entry.details.get("missed") or ""))
     return _of_stretch(asking, written, at) if missed is None else _of_missed(asking, written, missed, at)
+
+
+def event_at(asking: Asking, at: datetime) -> Fate | None:
+    """Give what became of an event received at a moment, or within its second where a whole one is asked about."""
+    moments, end = Moments(asking.session.line), at + (TICK if at.microsecond else SECOND)
+    for run in moments.runs_before(asking.task.id, end, EVENTS_LOOKED_AT):
+        if run.opened_by == "event" and at <= run.due_at < end:
+            return of_run(asking, run, tuple(asking.session.ledger.of_run(run.id)))
+    passed = moments.passed_over(asking.task.id, at, end, 1)
+    return of_passed(asking, passed[0]) if passed else None
+
+
+def of_passed(asking: Asking, written: Written) -> Fate:
+    """Give the fate of an event that a task listens to and was not started by."""
+    entry = written.entry
+    figures: dict[str, object] = {**entry.details, "by": entry.by}
+    if entry.reason == "paused":
+        figures |= _hold_figures(asking, entry.at)
+    if entry.reason == "disabled":
+        figures |= _off_figures(asking, entry.at)
+    return Fate(
+        word="not_opened",
+        reason=entry.reason,
+        rule=RULE_OF.get(entry.reason or ""),
+        figures=_present(figures),
+        noticed_at=entry.at,
+        judged_at=entry.at,
+    )
 
 
 def of_run(asking: Asking, run: Run, story: Sequence[Written]) -> Fate:

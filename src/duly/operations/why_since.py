@@ -13,7 +13,7 @@ from duly.core.sentences import Use
 from duly.core.task import Task
 from duly.errors import Invalid
 from duly.operations.why import asking_of, instant
-from duly.operations.why_past import fate_at, of_run
+from duly.operations.why_past import fate_at, of_passed, of_run
 from duly.operations.why_values import Asking, Fate
 from duly.store.moments import Moments, first_of
 from duly.store.rows import Written
@@ -85,6 +85,8 @@ def _lines(asking: Asking, since: datetime) -> Iterator[Line]:
             yield _of_run(run)
     for written in moments.stretches_since(task, since, LINES_MOST + 1):
         yield _of_stretch(asking, written)
+    for written in moments.passed_over(task, since, asking.session.now + TICK, LINES_MOST + 1):
+        yield _of_event(asking, written)
     yield from _not_planned(asking, since)
 
 
@@ -117,6 +119,20 @@ def _of_stretch(asking: Asking, written: Written) -> Line:
         use="no_start",
         reason=entry.reason,
         missed=missed if isinstance(missed, str) else None,
+    )
+
+
+def _of_event(asking: Asking, written: Written) -> Line:
+    fate = of_passed(asking, written)
+    return Line(
+        first=written.entry.at,
+        last=written.entry.at,
+        count=1,
+        fate=fate.word,
+        use=fate.use,
+        reason=fate.reason,
+        figures=fate.figures,
+        by_time=False,
     )
 
 

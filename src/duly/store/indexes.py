@@ -64,6 +64,7 @@ ALL = (
     # What `why` asks of any moment: the stretch of equal fates it lies in, and how switches and holds stood.
     _index("ledger_stretches", ledger.c.task, ledger.c.until_us, where="until_us IS NOT NULL"),
     _index("ledger_switches", ledger.c.task, ledger.c.at_us, where=SWITCHES),
+    _index("ledger_passed_over", ledger.c.task, ledger.c.at_us, where="kind = 'skipped' AND run IS NULL"),
     _index("limits_free", limits.c.free_us, where="free_us IS NOT NULL"),
     _index("task_limits_key", task_limits.c.key),
     _index("limit_starts_key", limit_starts.c.key, limit_starts.c.at_us),

@@ -77,6 +77,21 @@ SWITCHES_OF_ALL_AFTER = Statement(
         .limit(bindparam("most"))
     )
 )
+PASSED_OVER = Statement(
+    lambda: (
+        _entries()
+        .where(
+            ledger.c.task == bindparam("task"),
+            ledger.c.kind == "skipped",
+            ledger.c.run.is_(None),
+            ledger.c.at_us >= bindparam("first_us"),
+            ledger.c.at_us < bindparam("end_us"),
+            ledger.c.occurrence.like("event:%"),
+        )
+        .order_by(ledger.c.at_us.desc(), ledger.c.seq.desc())
+        .limit(bindparam("most"))
+    )
+)
 RUNS_BEFORE = Statement(
     lambda: (
         _runs()
@@ -131,6 +146,10 @@ class Moments:
         if task is None:
             return self._written(SWITCHES_OF_ALL_AFTER, at_us=to_us(at), most=most)
         return self._written(SWITCHES_AFTER, task=task, at_us=to_us(at), most=most)
+
+    def passed_over(self, task: str, first: datetime, end: datetime, most: int) -> list[Written]:
+        """Events from one moment to before another that a task listens to and was not started by, newest first."""
+        return self._written(PASSED_OVER, task=task, first_us=to_us(first), end_us=to_us(end), most=most)
 
     def runs_before(self, task: str, at: datetime | None, most: int) -> list[Run]:
         """The newest runs of a task that were opened up to a moment, or at all."""
