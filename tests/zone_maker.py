@@ -26,8 +26,9 @@ def compiled(before: timedelta, changes: Sequence[Change] = ()) -> bytes:
     which = bytes(offsets.index(offset) for _, offset in changes)
     empty = struct.pack(">6l", 0, 0, 0, 0, 1, 4) + struct.pack(">lbb", 0, 0, 0) + b"XXX\0"
     last = changes[-1][1] if changes else before
-    minutes = -int(last.total_seconds()) // 60
-    footer = f"<XXX>{'-' if minutes < 0 else ''}{abs(minutes) // 60}:{abs(minutes) % 60:02d}"
+    behind = -int(last.total_seconds())
+    minutes, seconds = divmod(abs(behind), 60)
+    footer = f"<XXX>{'-' if behind < 0 else ''}{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"
     head = b"TZif2" + bytes(15)
     return head + empty + head + counts + times + which + kinds + b"XXX\0" + b"\n" + footer.encode() + b"\n"
 

@@ -173,3 +173,41 @@ def test_max_age_ends_no_run_that_was_punctual_and_did_not_wait(stage: Stage) ->
     stage.clock.pass_(SECOND)
     settle_all(stage, 2)
     assert sorted(str(run.reason) for run in stage.read().runs) == ["None", "stale"], "the other had to wait"
+
+
+def test_what_is_caught_up_together_runs_one_after_another_and_none_is_skipped_for_another(stage: Stage) -> None:
+    """By the default rule for taken seats all but the oldest would be skipped, each for its own sibling."""
+    stage.add("a", "every 1h", on_missed="run_all", at_most=8, max_age=timedelta(days=2))
+    stage.clock.pass_(9 * HOUR)
+    holder = stage.holder()
+    until_idle(holder)
+    runs = stage.read().runs
+    assert sorted(run.state for run in runs) == ["held", *["waiting"] * 8], "eight, and the one that is punctual"
+    assert next(run.due_at for run in runs if run.state == "held") == START + HOUR, "the oldest first"
+    stage.script.over.set()
+    settle_all(stage, 9)
+    assert {run.outcome for run in stage.read().runs} == {"succeeded"}
+    assert verify(stage.store) == []
+
+
+def test_a_queue_that_is_shorter_drops_nothing_of_what_is_caught_up(stage: Stage) -> None:
+    stage.add("a", "every 1h", on_missed="run_all", at_most=8, max_age=timedelta(days=2), overlap="queue", queue=2)
+    stage.clock.pass_(12 * HOUR + 10 * MINUTE)
+    holder = stage.holder()
+    until_idle(holder)
+    assert sorted(run.state for run in stage.read().runs) == ["held", *["waiting"] * 7]
+
+
+def test_a_newer_occurrence_while_that_goes_on_is_judged_by_the_tasks_own_rule(stage: Stage) -> None:
+    stage.add("a", "every 1h", on_missed="run_all", at_most=2)
+    stage.clock.pass_(3 * HOUR + 10 * MINUTE)
+    holder = stage.holder()
+    until_idle(holder)
+    stage.clock.pass_(50 * MINUTE)
+    until_idle(holder)
+    runs = sorted(stage.read().runs, key=lambda run: run.due_at)
+    assert [(run.state, run.reason) for run in runs] == [
+        ("held", None),
+        ("waiting", None),
+        ("ended", "already_running"),
+    ]

@@ -138,7 +138,8 @@ def test_what_serving_makes_of_late_work_is_what_its_row_says(lived: Lived, numb
     found = [fate_of(due, runs, missed) for due in older]
     assert counted([reason or fate for fate, reason in found]) == row.older_fates
     assert fate_of(newest, runs, missed) == (row.fate, row.reason)
-    assert {run["outcome"] for run in runs} <= {"succeeded", "skipped"}
+    # What is caught up together waits for its turn, the punctual one too: each runs.
+    assert {run["outcome"] for run in runs} <= {"succeeded"}
     assert all(one["state"] == ("open" if one["reason"] == "missed_offer" else "closed") for one in missed)
 
 

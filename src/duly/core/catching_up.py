@@ -81,7 +81,7 @@ def _newest(task: Task, zone: ZoneInfo, now: datetime, found: Sequence[Fate]) ->
 
 
 def _all(task: Task, zone: ZoneInfo, now: datetime, found: Sequence[Fate]) -> list[Fate]:
-    """`run_all`: the oldest within max_age start, up to at_most."""
+    """`run_all`: the oldest within max_age start, up to at_most, one after another."""
     rules = task.definition.rules
     fresh_from = reached_from(task, zone, now, rules.max_age)
     judged: list[Fate] = []
@@ -104,7 +104,10 @@ def _all(task: Task, zone: ZoneInfo, now: datetime, found: Sequence[Fate]) -> li
                 assert first is not None
                 rest = replace(fresh, first=first, count=fresh.count - number)
                 judged.append(_told(task, zone, now, rest, "too_many"))
-    return judged
+    if room == rules.at_most:
+        return judged
+    # Each shall run: none is skipped, or cancelled, for another of the same catching up.
+    return [replace(fate, queues=True) if isinstance(fate, Opening) else fate for fate in judged]
 
 
 def _caught_up(task: Task, zone: ZoneInfo, now: datetime, due_at: datetime) -> Opening:

@@ -14,6 +14,8 @@ class Opening:
     start_at: datetime
     opened_by: Literal["schedule", "catch_up"]
     late_by: timedelta
+    queues: bool = False
+    """It waits for its seat, whatever its task's rule for taken ones: what is caught up together is no rival."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,6 +38,7 @@ def opened(task: Task, opening: Opening, *, id_: str, now: datetime, holder: str
         opened_by=opening.opened_by,
         not_before=opening.start_at,
         spread=opening.start_at - opening.due_at,
+        overlap="queue" if opening.queues else None,
         definition_version=task.definition_version,
         project=key_of(task.definition.project),
         rank=rank_of(opening.opened_by, task.definition.rules),

@@ -39,16 +39,17 @@ def plan(task: Task, zone: ZoneInfo, now: datetime, skipped: Sequence[Range] = (
     left = times_left(task)
     newest = last_due(task.definition, zone, now)
     if left == 0 or newest is None or newest <= task.planned_until:
-        return _made(task, zone, (), task.planned_until, done=left == 0)
-    found, until = _found(task, zone, now, newest, skipped)
-    fates = settle(task, zone, now, found)
+        following = None if left == 0 else first_due(task.definition, zone, task.planned_until)
+        return _made(task, zone, (), task.planned_until, following, done=left == 0)
+    found = _found(task, zone, now, newest, skipped)
+    fates = settle(task, zone, now, found.fates)
     opened = [fate.due_at for fate in fates if isinstance(fate, Opening)]
     if left is None or len(opened) < left:
-        return _made(task, zone, fates, until, done=False)
+        return _made(task, zone, fates, found.until, found.following, done=False)
     # Its last time has come: what lies behind that is no occurrence of the task any more.
     end = opened[left - 1]
     kept = [fate for fate in fates if (fate.due_at if isinstance(fate, Opening) else fate.first) <= end]
-    return _made(task, zone, kept, end, done=True)
+    return _made(task, zone, kept, end, None, done=True)
 
 
 def times_left(task: Task) -> int | None:
@@ -75,27 +76,39 @@ def owed(definition: Definition, zone: ZoneInfo, after: datetime, until: datetim
     return Stretch(first=first, last=last, count=number, reason=LATE)
 
 
-def _found(
-    task: Task, zone: ZoneInfo, now: datetime, newest: datetime, skipped: Sequence[Range]
-) -> tuple[list[Fate], datetime]:
-    """Tell the punctual from the late and from those skipped by hand, in order of time; gives also how far it went."""
-    since = _near_from(task, zone, now, newest) - TICK
-    found: list[Fate] = []
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """Fates up to an instant, the late ones unjudged, and the next occurrence after it."""
+
+    fates: list[Fate]
+    until: datetime
+    following: datetime | None
+
+
+def _found(task: Task, zone: ZoneInfo, now: datetime, newest: datetime, skipped: Sequence[Range]) -> _Found:
+    """Tell the punctual from the late and from those skipped by hand, in order of time."""
+    since = _near_from(task, zone, now, newest)
+    fates: list[Fate] = []
+    following: datetime | None = newest
     room = OPENINGS_MOST
     for piece in pieces(task.planned_until, newest, skipped):
         if piece.by_hand is not None:
             stretch = owed(task.definition, zone, piece.after, piece.until)
-            found += [] if stretch is None else [_by_hand(stretch, piece.by_hand)]
+            fates += [] if stretch is None else [_by_hand(stretch, piece.by_hand)]
             continue
-        far = owed(task.definition, zone, piece.after, min(piece.until, since))
-        near = _near(task, zone, now, max(piece.after, since), piece.until, room)
-        found += [*([] if far is None else [far]), *near]
+        far = owed(task.definition, zone, piece.after, min(piece.until, since - TICK))
+        fates += [] if far is None else [far]
+        first = since if since == newest else next_due(task.definition, zone, max(piece.after, since - TICK))
+        near, following = _near(task, zone, now, first, piece.until, room)
+        fates += near
         room -= sum(isinstance(fate, Opening) for fate in near)
         if room == 0:
             last = near[-1]
             assert isinstance(last, Opening)
-            return found, last.due_at
-    return found, newest
+            return _Found(fates=fates, until=last.due_at, following=following)
+    if following is not None and following <= newest:
+        following = next_due(task.definition, zone, newest)
+    return _Found(fates=fates, until=newest, following=following)
 
 
 def _near_from(task: Task, zone: ZoneInfo, now: datetime, newest: datetime) -> datetime:
@@ -106,11 +119,13 @@ def _near_from(task: Task, zone: ZoneInfo, now: datetime, newest: datetime) -> d
     return reached_from(task, zone, now, GRACE_MOST if rules.grace is None else rules.grace)
 
 
-def _near(task: Task, zone: ZoneInfo, now: datetime, after: datetime, until: datetime, room: int) -> list[Fate]:
-    """Judge the occurrences in (after, until] one by one, up to so many punctual ones."""
+def _near(
+    task: Task, zone: ZoneInfo, now: datetime, first: datetime | None, until: datetime, room: int
+) -> tuple[list[Fate], datetime | None]:
+    """Judge the occurrences from `first` to `until` one by one, up to so many punctual ones; gives the next as well."""
     rules = task.definition.rules
     found: list[Fate] = []
-    due = next_due(task.definition, zone, after)
+    due = first
     while due is not None and due <= until and room:
         following = next_due(task.definition, zone, due)
         assert following is None or following > due, "a trigger went backwards"
@@ -122,7 +137,7 @@ def _near(task: Task, zone: ZoneInfo, now: datetime, after: datetime, until: dat
         else:
             found.append(Stretch(first=due, last=due, count=1, reason=LATE))
         due = following
-    return found
+    return found, due
 
 
 def _by_hand(stretch: Stretch, range_: Range) -> Stretch:
@@ -136,8 +151,9 @@ def _by_hand(stretch: Stretch, range_: Range) -> Stretch:
     )
 
 
-def _made(task: Task, zone: ZoneInfo, fates: Sequence[Fate], until: datetime, *, done: bool) -> Plan:
-    following = None if done else first_due(task.definition, zone, until)
+def _made(
+    task: Task, zone: ZoneInfo, fates: Sequence[Fate], until: datetime, following: datetime | None, *, done: bool
+) -> Plan:
     return Plan(
         openings=tuple(fate for fate in fates if isinstance(fate, Opening)),
         stretches=tuple(fate for fate in fates if isinstance(fate, Stretch)),
