@@ -15,7 +15,7 @@ from duly.errors import Invalid
 from duly.operations import edits, filling, skipping
 from duly.operations import limits as limit_operations
 from duly.operations.filling import Ask, Filled
-from duly.store import waiting
+from duly.store import queueing, waiting
 
 
 def fill(
@@ -190,6 +190,22 @@ def test_no_rule_for_overlap_ends_a_backfill_or_drops_what_time_brings_beside_it
         assert s.run(run.id).state == "waiting"
         s.settle(live)
         assert s.claim(free=1)[0].run.id == run.id
+
+
+def test_a_queue_does_not_count_the_seat_of_a_backfill_as_taken(tmp_path: Path) -> None:
+    with scene(tmp_path) as s:
+        task = closed(s, count=2, overlap="queue", queue=1).task
+        fill(s, NINE, NINE + 2 * HOUR)
+        s.claim(free=1)
+        for hours in (3, 4, 5):
+            s.at(NINE + hours * HOUR)
+            s.plan()
+            now = s.task(task)
+            with s.store.write() as session:
+                queueing.trim(session, now)
+        came = [(run.state, run.reason) for run in s.runs() if run.opened_by == "schedule"]
+        # One in the place of the backfill, one in the queue; only what is too much for both makes room.
+        assert came == [("ended", "queue_full"), ("waiting", None), ("waiting", None)]
 
 
 def test_of_two_seats_one_that_a_backfill_has_makes_time_wait_only_while_the_other_is_taken(tmp_path: Path) -> None:

@@ -180,6 +180,15 @@ def test_all_before_an_instant_are_left_out_with_the_runs_that_wait_and_that_ins
         assert s.faults() == []
 
 
+def test_the_instant_itself_is_not_before_it_and_one_a_moment_earlier_is(tmp_path: Path) -> None:
+    with scene(tmp_path) as s:
+        s.add("one", hourly())
+        done = skip_before(s, NINE + 2 * HOUR)
+        assert (done.count, done.last) == (1, NINE + HOUR)
+        done = skip_before(s, NINE + 2 * HOUR + TICK)
+        assert (done.count, done.last) == (1, NINE + 2 * HOUR)
+
+
 def test_a_skip_of_a_million_costs_one_row_and_counts_only_what_nobody_skipped_before(tmp_path: Path) -> None:
     with scene(tmp_path) as s:
         s.add("one", minutely())
