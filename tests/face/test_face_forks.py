@@ -7,6 +7,8 @@ from collections import Counter
 import pytest
 from face_scene import Home, until
 
+from duly.runners import processes
+
 LENGTH_S = 12
 CHILDREN = 4
 
@@ -53,6 +55,15 @@ print(codes)
 """
 
 
+def children_of(pid: int) -> list[processes.Process]:
+    return [one for one in processes.table().values() if one.parent == pid]
+
+
+def lives(pid: int) -> bool:
+    found = processes.read(pid)
+    return found is not None and found.state not in processes.DEAD
+
+
 def test_four_preforked_processes_over_one_store_run_each_occurrence_once(home: Home) -> None:
     (home.folder / "site_of_shop.py").write_text(SITE)
     out = home.ran(SERVER)
@@ -80,6 +91,7 @@ duly = Duly("duly.db")
 duly.task("every 1s", place="thread")(shop.nightly)
 duly.start(beat="1s", lease="60s", drain="0s")
 duly.wait(duly.run("nightly", queue=True), 40)
+duly.wait(duly.run(duly.define("true", command=["true"], cwd="/").id), 40)  # so that there is a nursery
 reading, writing = os.pipe()
 pid = os.fork()
 if not pid:
@@ -124,12 +136,14 @@ def test_a_living_child_does_not_make_its_dead_parent_look_alive(home: Home) -> 
         assert program.stdout is not None
         program.stdout.readline()
         child = int(program.stdout.readline())
+        [nursery] = [one.pid for one in children_of(program.pid) if one.name == "duly-nursery"]
         program.send_signal(signal.SIGKILL)
         program.wait()
         duly = home.duly()
         duly.start()
         # At once, and not after a lease of a minute: the lock that proves its life is free though the child lives.
         until(lambda: home.rows("SELECT 1 FROM ledger WHERE kind = 'holder_ended' AND reason = 'holder_died'"), 20)
+        until(lambda: not lives(nursery), 20)  # it has heard that its holder is gone
         assert child in home.leftovers()
         duly.stop()
         for pid in home.leftovers():

@@ -65,12 +65,13 @@ def test_the_command_line_serves_what_a_program_defined_where_it_finds_the_modul
     assert "jobs:report()" in shown
 
 
-def test_in_the_child_that_calls_it_a_module_defines_nothing(home: Home) -> None:
-    (home.folder / "jobs.py").write_text(JOBS)
+def test_in_the_child_that_calls_it_a_module_defines_nothing_though_it_uses_the_store(home: Home) -> None:
+    (home.folder / "jobs.py").write_text(JOBS + "\n\ndef asks():\n    print([one.name for one in duly.tasks()])\n")
     duly = home.duly()
-    duly.define("by-name", call="jobs:report")
+    duly.define("by-name", call="jobs:asks")
     duly.start()
-    assert duly.wait(duly.run("by-name"), 60).outcome == "succeeded"
+    run = duly.wait(duly.run("by-name"), 60)
+    assert (run.outcome, duly.log(run)) == ("succeeded", b"['by-name']\n")
     assert [task.name for task in duly.tasks()] == ["by-name"]
 
 
