@@ -21,7 +21,7 @@ from duly.operations import runs as run_operations
 from duly.operations import tasks as task_operations
 from duly.store import Store
 
-WEIGHTS = {"edit": 14, "rewrite": 3, "run_by_hand": 6, "pause": 4, "unpause": 5, "remove": 2, "add": 4}
+WEIGHTS = {"edit": 14, "rewrite": 3, "run_by_hand": 6, "pause": 4, "unpause": 5, "remove": 2, "add": 4, "emit": 2}
 WEIGHTS |= {"pass_time": 9, "plan": 8, "claim": 8, "settle": 8, "plan_what_was_read_before": 2, "sweep": 2}
 ONES = ["one", "two", "three"]
 

@@ -41,6 +41,8 @@ class Event:
     by: str
     through: tuple[str, ...] = ()
     """The tasks it came through, by their ids, oldest first."""
+    after: int = 0
+    """The number of the last entry of the ledger before it: clocks step, and who listened then is asked by order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,9 +22,12 @@ def verify(store: Store) -> list[Finding]:
         found: list[Finding] = []
         by_task: dict[str, list[Entry]] = {}
         by_run: dict[str, list[Entry]] = {}
+        defined: dict[tuple[str, int], int] = {}
         crowds = Crowds()
-        for entry in _entries(session):
+        for seq, entry in _entries(session):
             crowds.read(entry)
+            if entry.kind == "defined" and entry.task is not None:
+                defined[entry.task, int(str(entry.details["version"]))] = seq
             if entry.task is not None:
                 by_task.setdefault(entry.task, []).append(entry)
             if entry.run is not None:
@@ -44,14 +47,14 @@ def verify(store: Store) -> list[Finding]:
             task = session.tasks.by_id(id_)
             assert task is not None
             found += fates(session, task, by_task.get(id_, []))
-        found += event_fates(session, by_task)
+        found += event_fates(session, by_task, defined)
     return found[:FINDINGS_MOST]
 
 
-def _entries(session: Session) -> Iterator[Entry]:
+def _entries(session: Session) -> Iterator[tuple[int, Entry]]:
     seq = 0
     while page := session.ledger.after(seq, most=PAGE):
-        yield from (one.entry for one in page)
+        yield from ((one.seq, one.entry) for one in page)
         seq = page[-1].seq
 
 

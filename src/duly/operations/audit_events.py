@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from duly.clock import from_us
 from duly.core import events
 from duly.core.events import Event
 from duly.core.run import Entry
@@ -14,8 +13,13 @@ from duly.store import Session
 PAGE = 500
 
 
-def event_fates(session: Session, by_task: Mapping[str, Sequence[Entry]]) -> Iterator[Finding]:
-    """P6 for events, as far as the definitions of now tell: what an older version listened to is not asked."""
+def event_fates(
+    session: Session, by_task: Mapping[str, Sequence[Entry]], defined: Mapping[tuple[str, int], int]
+) -> Iterator[Finding]:
+    """P6 for events, as far as the definitions of now tell: what an older version listened to is not asked.
+
+    `defined` gives the number of the entry that tells of a version of a task; what is older than the ledger has none.
+    """
     told: dict[tuple[str, str], int] = {}
     for of, entries in by_task.items():
         for entry in entries:
@@ -25,13 +29,14 @@ def event_fates(session: Session, by_task: Mapping[str, Sequence[Entry]]) -> Ite
     for (named, id_), number in told.items():
         if number > 1:
             yield Finding(promise="P6", task=named, run=None, text=f"{id_} has {number} fates")
-    listening: dict[str, list[tuple[Task, int]]] = {}
+    listening: dict[str, list[Task]] = {}
     for event in _kept(session):
         if event.source not in listening:
             listening[event.source] = list(_listening(session, event.source))
         body = events.parsed(event.body)
-        for task, since_us in listening[event.source]:
-            if (task.id, event.id) in told or not _owed(task, since_us, event):
+        for task in listening[event.source]:
+            since = defined.get((task.id, task.definition_version), 0)
+            if (task.id, event.id) in told or not _owed(task, since, event):
                 continue
             takes = (trigger for trigger in task.definition.triggers if isinstance(trigger, On))
             if any(events.matches(trigger, event.source, body) for trigger in takes):
@@ -52,15 +57,14 @@ def _kept(session: Session) -> Iterator[Event]:
         after = page[-1].id
 
 
-def _listening(session: Session, source: str) -> Iterator[tuple[Task, int]]:
-    """Give the tasks that listen to a source, each with the instant from which its definition has been in force."""
+def _listening(session: Session, source: str) -> Iterator[Task]:
+    """Give the tasks that listen to a source and would take its events now."""
     for task in session.tasks.by_ids(session.events.listeners(source)).values():
-        held = [one.from_us for one in session.versions.all(task.id) if one.version == task.definition_version]
-        if held and task.broken is None and not task.done:
-            yield task, held[0]
+        if task.broken is None and not task.done:
+            yield task
 
 
-def _owed(task: Task, since_us: int, event: Event) -> bool:
+def _owed(task: Task, since: int, event: Event) -> bool:
     """The task stood as it stands when the event came, and nothing of that time is pruned."""
     pruned = task.pruned_until is not None and event.at <= task.pruned_until
-    return from_us(since_us) < event.at and not pruned
+    return since <= event.after and not pruned

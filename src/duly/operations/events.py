@@ -84,7 +84,7 @@ def _emit(store: Store, name: str, *, id_: str, by: str, key: str | None, body: 
                     hint="another --key, or the same data",
                 )
             return _as_then(session, first)
-        event = Event(id=id_, source=name, key=key, body=body, at=session.now, by=by)
+        event = Event(id=id_, source=name, key=key, body=body, at=session.now, by=by, after=session.ledger.last())
         session.events.heard(event)
         heard = arrive(session, event)
         return Emitted(

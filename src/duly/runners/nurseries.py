@@ -61,7 +61,6 @@ class Nursery:
         self._control: socket.socket | None = None
         self._process: int | None = None
         self._owner = os.getpid()
-        self._left: list[int] = []
 
     def start(self, folder: Path, ask: Ask, descriptors: Sequence[int] = ()) -> Started | Forbidden | NotStarted:
         """Start what is asked in this attempt's folder; `descriptors` are the stdin and stdout that `ask` announces."""
@@ -106,10 +105,12 @@ class Nursery:
     def close(self) -> None:
         """Hang up; the nursery ends when its last keeper has ended."""
         with self._lock:
+            ours = (self._owner, self._process)
             self._drop()
             until = clock.monotonic_s() + CLOSE_WITHIN_S
-            while self._reap() and clock.monotonic_s() < until:
+            while ours in _left and clock.monotonic_s() < until:
                 clock.pause(LOCK_EVERY_S)
+                _reap()
 
     def forget(self) -> None:
         """In a forked child: let go of the parent's line, so that its nursery hears the parent's end."""
@@ -134,7 +135,7 @@ class Nursery:
                         raise
 
     def _spawn(self) -> None:
-        self._reap()
+        _reap()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.settimeout(ANSWER_WITHIN_S)
         # posix_spawn forks without copying the pages of a big holder, and is safe beside other threads.
@@ -163,20 +164,25 @@ class Nursery:
             self._control.close()
             self._control = None
         if self._process is not None and self._owner == os.getpid():
-            self._left.append(self._process)
+            _left.add((self._owner, self._process))
         self._process = None
-        self._reap()
+        _reap()
 
-    def _reap(self) -> bool:
-        """Take in the ends of nurseries that were given up; say whether some live on."""
-        for pid in list(self._left):
-            try:
-                ended = os.waitpid(pid, os.WNOHANG)[0] == pid
-            except ChildProcessError:
-                ended = True  # somebody else in this process has taken it in
-            if ended:
-                self._left.remove(pid)
-        return bool(self._left)
+
+_left: set[tuple[int, int]] = set()
+"""Nurseries that were given up, as (their parent, they): each lives as long as its keepers, and then whoever comes by
+takes in its end."""
+
+
+def _reap() -> None:
+    """Take in the ends of nurseries that were given up."""
+    for owner, pid in list(_left):
+        try:
+            ended = owner != os.getpid() or os.waitpid(pid, os.WNOHANG)[0] == pid
+        except ChildProcessError:
+            ended = True  # somebody else in this process has taken it in
+        if ended:
+            _left.discard((owner, pid))
 
 
 @contextlib.contextmanager

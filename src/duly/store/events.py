@@ -16,7 +16,7 @@ from duly.store.tables import event_sources, events, runs, task_sources, tasks, 
 
 OURS_FROM, OURS_TO = "duly.", "duly/"
 """All sources that begin with `duly.` lie between these two."""
-_columns = [events.c[name] for name in ("id", "source", "key", "body", "at_us", "by", "through")]
+_columns = [events.c[name] for name in ("id", "source", "key", "body", "at_us", "by", "through", "after_seq")]
 
 INSERT = insert_batch(events, [column.name for column in _columns])
 BY_ID = Statement(lambda: select(*_columns).where(events.c.id == bindparam("id")))
@@ -107,7 +107,7 @@ class Events:
         self._line.many(
             INSERT,
             [
-                (one.id, one.source, one.key, one.body, to_us(one.at), one.by, json.dumps(one.through))
+                (one.id, one.source, one.key, one.body, to_us(one.at), one.by, json.dumps(one.through), one.after)
                 for one in received
             ],
         )
@@ -184,7 +184,6 @@ class Events:
 
 
 def _event(row: Sequence[Any]) -> Event:
-    id_, source, key, body, at_us, by, through = row
-    return Event(
-        id=id_, source=source, key=key, body=body, at=from_us(at_us), by=by, through=tuple(json.loads(through))
-    )
+    id_, source, key, body, at_us, by, through, after = row
+    through = tuple(json.loads(through))
+    return Event(id=id_, source=source, key=key, body=body, at=from_us(at_us), by=by, through=through, after=after)

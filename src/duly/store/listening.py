@@ -195,4 +195,5 @@ def _received(session: "Session", own: Own) -> Event:
         at=session.now,
         by=events.OURS,
         through=own.through,
+        after=session.ledger.last(),
     )

@@ -283,6 +283,8 @@ events = Table(
     Column("by", Text, nullable=False),
     # The tasks it came through: none of them is opened by it again.
     Column("through", Text, nullable=False),
+    # The last entry of the ledger before it, as it was when its listeners were read.
+    Column("after_seq", BigInteger, nullable=False),
 )
 
 # The last event of each source, matched or not.

@@ -97,6 +97,7 @@ def _event_tables() -> None:
         sa.Column("at_us", sa.BigInteger(), nullable=False),
         sa.Column("by", sa.Text(), nullable=False),
         sa.Column("through", sa.Text(), nullable=False),
+        sa.Column("after_seq", sa.BigInteger(), nullable=False),
     )
     op.create_table(
         "event_sources",
