@@ -6,31 +6,41 @@ and the *boot* clock counts sleep too.
 """
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_told: ContextVar["Told | None"] = ContextVar("told", default=None)
 
 
 def now() -> datetime:
     """Civil time of this machine, aware, in UTC."""
-    return datetime.now(UTC)
+    told = _told.get()
+    return datetime.now(UTC) if told is None else told.now()
 
 
 def lease_us() -> int:
     """Microseconds on the lease clock: CLOCK_MONOTONIC, which stops in sleep and never steps."""
-    return time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+    told = _told.get()
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000 if told is None else told.lease_us()
 
 
 def monotonic_s() -> float:
     """Seconds on CLOCK_MONOTONIC, for waits and for measuring spans inside this process."""
-    return time.monotonic()
+    told = _told.get()
+    return time.monotonic() if told is None else told.lease_us() / 1e6
 
 
 def boot_id() -> str:
     """Identify this boot of this machine; lease instants of another boot are over."""
+    told = _told.get()
+    if told is not None:
+        return told.boot_id()
     try:
         return BOOT_ID.read_text(encoding="ascii").strip()
     except OSError:
@@ -54,9 +64,31 @@ class Clock:
         return boot_id()
 
 
+class Told(Clock):
+    """A clock that is told to all who ask this module, in place of the machine's, inside `telling`."""
+
+    def pause(self, seconds: float) -> None:
+        """Let so many seconds pass on it."""
+        raise NotImplementedError
+
+
+@contextmanager
+def telling(told: Told) -> Iterator[None]:
+    """Let whoever asks this module inside, in this thread, be told another time than the machine's: a simulation's."""
+    before = _told.set(told)
+    try:
+        yield
+    finally:
+        _told.reset(before)
+
+
 def pause(seconds: float) -> None:
     """Let this thread sleep for so many seconds."""
-    time.sleep(seconds)
+    told = _told.get()
+    if told is None:
+        time.sleep(seconds)
+    else:
+        told.pause(seconds)
 
 
 def to_us(instant: datetime) -> int:

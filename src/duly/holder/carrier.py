@@ -23,13 +23,17 @@ class Carrier:
 
     def step(self, holding: Holding, checkpoint: dict[str, object] | None = None) -> None:
         """Carry one attempt to its end and deliver that; too little trust left to begin gives the claim back."""
-        verdict = self._before(holding) if checkpoint is None else None
+        verdict = self.before(holding) if checkpoint is None else None
         if verdict is None:
             verdict = self._perform(holding, checkpoint)
+        self.end(holding, verdict)
+
+    def end(self, holding: Holding, verdict: Verdict) -> None:
+        """Deliver what became of the attempt."""
         holding.done = True
         self._deliver(Delivery(holding=holding, verdict=verdict))
 
-    def _before(self, holding: Holding) -> Verdict | None:
+    def before(self, holding: Holding) -> Verdict | None:
         """Ask whether the work may begin: why it does not, or None."""
         if (lacking := self._lacking_trust(holding)) is not None:
             return lacking

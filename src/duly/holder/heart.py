@@ -118,20 +118,23 @@ class Beating:
         for thread in self._threads:
             thread.join()
 
-    def _beat(self) -> None:
+    def step(self) -> float:
+        """Beat once and do what its answer asks for; gives the seconds until the next beat."""
         beat_s = self._figures.beat_us / 1e6
-        wait_s = beat_s
+        try:
+            beaten = self._heart.step()
+        except StoreAway as error:
+            self._on_beat(error)
+            return min(self._figures.poll_us / 1e6, beat_s)
+        self._on_beat(beaten)
+        for holding in beaten.lost:
+            holding.stop("kill", "lease_lost")
+        return beat_s
+
+    def _beat(self) -> None:
+        wait_s = self._figures.beat_us / 1e6
         while not self._ended.wait(wait_s):
-            try:
-                beaten = self._heart.step()
-            except StoreAway as error:
-                self._on_beat(error)
-                wait_s = min(self._figures.poll_us / 1e6, beat_s)
-                continue
-            self._on_beat(beaten)
-            for holding in beaten.lost:
-                holding.stop("kill", "lease_lost")
-            wait_s = beat_s
+            wait_s = self.step()
 
     def _watch(self) -> None:
         wait_s = 0.0

@@ -9,21 +9,19 @@ from duly.core.run import Entry
 from duly.errors import StoreAway, StoreBusy, StoreNewer
 from duly.holder import presence
 from duly.holder.blocking import Unblocker
-from duly.holder.carrier import Carrier, Carriers
 from duly.holder.dispatcher import Dispatcher
 from duly.holder.enrolling import row_of
 from duly.holder.heart import Beaten, Beating, Guard, Heart
 from duly.holder.holdings import Holdings
-from duly.holder.inbox import Inbox
 from duly.holder.pacing import Pacing
 from duly.holder.planner import Planner
 from duly.holder.presence import Presence, place_of
 from duly.holder.recovery import Recovery
+from duly.holder.setting import REAL, Setting
 from duly.holder.settling import Settled, Settler
 from duly.holder.stopping import Stopping
 from duly.holder.sweeper import Sweeper, TakenOver
 from duly.holder.tidying import Tidier
-from duly.holder.watch import Watch
 from duly.holder.wish import Wish
 from duly.holder.writer import Writer
 from duly.runners.registry import Registry
@@ -47,7 +45,7 @@ Tell = Callable[[str, Mapping[str, object]], None]
 class Holder:
     """One life of one process that may hold leases. `start`, then `run` until asked to stop, then `finish`."""
 
-    def __init__(self, store: Store, wish: Wish, registry: Registry, *, tell: Tell) -> None:
+    def __init__(self, store: Store, wish: Wish, registry: Registry, *, tell: Tell, setting: Setting = REAL) -> None:
         self.id = ids.new("hld")
         self.store = store
         self._wish = wish
@@ -71,10 +69,10 @@ class Holder:
         self.place = place_of(store.address.run_folder, store.clock.boot_id())
         self._boot = store.clock.boot_id()
         self.holdings = Holdings()
-        self._inbox = Inbox(Watch(store.log_path))
-        self.carrier = Carrier(store.clock, wish.figures.beat_us, self._inbox.deliver)
-        self._carriers = Carriers(self.carrier, wish.slots)
-        self._recovery = Recovery(store.clock, self.carrier, self._inbox.deliver, store, self.id)
+        self._inbox = setting.inbox(store.log_path)
+        self.carrier = setting.carrier(store.clock, wish.figures.beat_us, self._inbox.deliver)
+        self._carriers = setting.carriers(self.carrier, wish.slots)
+        self._recovery = Recovery(store.clock, self.carrier, self._inbox.deliver, store, self.id, setting.traces)
         self.sweeper = Sweeper(store, self.id, self.place, wish.figures, self.holdings, registry)
         self.dispatcher = Dispatcher(self.id, self._boot, wish.figures.lease_us, registry.kinds, wish.labels)
         pacing = Pacing(registry.starts_at_once, wish.catch_up_delay, wish.catch_up_spacing)
@@ -100,14 +98,14 @@ class Holder:
         self.unblocker = Unblocker(self._heart_store, self._boot, self._tell)
         self.sweeper.killed = self.unblocker.killed
         self.guard = Guard(store.clock, wish.figures, self.holdings)
-        self._beating = Beating(self.heart, self.guard, wish.figures, on_beat=self.on_beat)
+        self.beating = Beating(self.heart, self.guard, wish.figures, on_beat=self.on_beat)
         self._strays: list[str] = []
         self._strays_lock = threading.Lock()
 
     def start(self) -> None:
         """Register, and start the heart and its guard."""
         self.register()
-        self._beating.start()
+        self.beating.start()
 
     def register(self) -> None:
         """Enter this life into the store, and take back tasks that were put aside."""
@@ -156,7 +154,7 @@ class Holder:
     def quit(self) -> None:
         """Give everything back to the process after `run` is over, however that ended."""
         if not self._left:
-            self._beating.stop()
+            self.beating.stop()
             self.die()
 
     def forget(self) -> None:
@@ -345,7 +343,7 @@ class Holder:
         while self._wish.outlasts and self._stopping.unended():
             self._settle_until(machine.monotonic_s() + STOP_WITHIN_S)
         self._tell("stopped", {"handed_over_or_ended": left or None, "still_held": len(self.holdings) or None})
-        self._beating.stop()
+        self.beating.stop()
         self._carriers.close()
         self._leave()
 

@@ -19,7 +19,8 @@ from duly.holder.holdings import Holding
 from duly.holder.settling import Delivery, Interrupted, Returned, Verdict
 from duly.holder.sweeper import TakenOver
 from duly.ports import Outcome
-from duly.runners import gates, keeping, strays
+from duly.runners import keeping
+from duly.runners.traces import MACHINE, Traces
 from duly.store import Store
 
 SWEPT_WITHIN_S = 1.0
@@ -31,12 +32,15 @@ LOOK_EVERY_S = 0.02
 class Recovery:
     """Looks at one taken-over run at a time, in a thread of its own, and delivers what became of it."""
 
-    def __init__(self, clock: Clock, carrier: Carrier, deliver: Deliver, store: Store, holder: str) -> None:
+    def __init__(
+        self, clock: Clock, carrier: Carrier, deliver: Deliver, store: Store, holder: str, traces: Traces = MACHINE
+    ) -> None:
         self._clock = clock
         self._carrier = carrier
         self._deliver = deliver
         self._store = store
         self._holder = holder
+        self._traces = traces
 
     def step(self, taken: TakenOver) -> None:
         """Look, then adopt and carry, or deliver the verdict."""
@@ -56,10 +60,10 @@ class Recovery:
         folder = holding.assignment.folder
         if taken.rebooted:
             return self._after_reboot(taken)
-        if keeping.forbid_start(folder):
+        if self._traces.forbid_start(folder):
             return self._unmarked(holding)
         while True:
-            seen = keeping.look(folder)
+            seen = self._traces.look(folder)
             match seen:
                 case keeping.Ended():
                     return self._ended(seen.exit, silent=taken.silent)
@@ -68,9 +72,9 @@ class Recovery:
                         return None
                     self._end(holding)
                 case keeping.KeeperStopped():
-                    keeping.continue_or_kill(seen)
+                    self._traces.continue_or_kill(seen)
                 case keeping.KeeperGone():
-                    if not (seen.nursery_alive and keeping.wait_swept(folder, within_s=SWEPT_WITHIN_S)):
+                    if not (seen.nursery_alive and self._traces.wait_swept(folder, within_s=SWEPT_WITHIN_S)):
                         return self._unseen(holding)
                 case keeping.Swept():
                     return self._died(self._clock.now(), "its keeper was killed, and what that left was ended")
@@ -99,18 +103,18 @@ class Recovery:
             told = "its holder fell silent, and worked in another run folder: nothing of it is seen from here"
             return Outcome(word="abandoned", reason="end_not_confirmed", error=told, confirmed=False)
         if not taken.holding.kept:
-            if gates.is_asked(taken.holding.assignment.folder):
+            if self._traces.gate_is_asked(taken.holding.assignment.folder):
                 return self._unmarked(taken.holding)
             return self._died(taken.last_seen_at, "its holder died, and its work with it")
         return None
 
     def _unmarked(self, holding: Holding) -> Verdict:
         """There was no mark: it never began, unless somebody deleted the folder under work that lives."""
-        asked = holding.rules.gate is not None and gates.end(holding.assignment)
+        asked = holding.rules.gate is not None and self._traces.end_gate(holding.assignment)
         what = "its gate was being asked" if asked else "it had not begun"
-        if not strays.living(holding.run.id, holding.run.fence):
+        if not self._traces.lives(holding.run.id, holding.run.fence):
             return Returned(why=f"{what} when its holder was gone")
-        left = strays.end(holding.run.id, holding.run.fence)
+        left = self._traces.end_living(holding.run.id, holding.run.fence)
         if asked and not left:
             return Returned(why=f"{what} when its holder was gone, and was ended")
         told = "its gate lives on" if asked else "its folder was gone while its work lived, which was ended"
@@ -120,7 +124,7 @@ class Recovery:
 
     def _after_reboot(self, taken: TakenOver) -> Verdict:
         """Nothing lives, and no mark proves nothing: what was held counts as started (P3)."""
-        seen = keeping.look(taken.holding.assignment.folder)
+        seen = self._traces.look(taken.holding.assignment.folder)
         if isinstance(seen, keeping.Ended):
             return keeping.outcome_from_exit(seen.exit)
         return self._died(taken.last_seen_at, "the machine was restarted while it ran")
@@ -128,11 +132,11 @@ class Recovery:
     def _end(self, holding: Holding) -> None:
         """Make the keeper ours, tell it to end its tree at once, and wait a while for that."""
         task = holding.assignment
-        keeping.send_adopt(task.folder, holder=task.holder, fence=task.fence)
-        keeping.send_end(task.folder, holder=task.holder, fence=task.fence, how="kill")
+        self._traces.adopt(task.folder, holder=task.holder, fence=task.fence)
+        self._traces.end(task.folder, holder=task.holder, fence=task.fence, how="kill")
         until = machine.monotonic_s() + END_AGAIN_S
         while machine.monotonic_s() < until:
-            if not isinstance(keeping.look(task.folder), keeping.KeeperAlive | keeping.Elsewhere):
+            if not isinstance(self._traces.look(task.folder), keeping.KeeperAlive | keeping.Elsewhere):
                 return
             machine.pause(LOOK_EVERY_S)
 
@@ -146,7 +150,7 @@ class Recovery:
         return Interrupted(why="holder_died", ended_at=at, told=told)
 
     def _unseen(self, holding: Holding) -> Outcome:
-        left = keeping.end_strays(holding.assignment.folder, holding.run.id)
+        left = self._traces.end_strays(holding.assignment.folder, holding.run.id)
         said = f"; not ended: {', '.join(left)}" if left else ""
         return Outcome(
             word="abandoned",
