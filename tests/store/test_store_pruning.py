@@ -217,7 +217,8 @@ def test_events_and_their_keys_stay_for_ninety_days_and_as_long_as_a_run_of_them
         s.at(at)
         id_ = ids.new("evt")
         s.sql(
-            "INSERT INTO events (id, source, key, body, at_us, by, through) VALUES (?, 'x', ?, '{}', ?, 'ann', '[]')",
+            "INSERT INTO events (id, source, key, body, at_us, by, through, after_seq)"
+            " VALUES (?, 'x', ?, '{}', ?, 'ann', '[]', 0)",
             *(id_, f"k{number}", (at - datetime(1970, 1, 1, tzinfo=NINE.tzinfo)) // timedelta(microseconds=1)),
         )
         if run is not None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from duly.core import events
 from duly.core.events import Event
+from duly.core.occurrences import event_key
 from duly.core.run import Entry
 from duly.core.task import Task
 from duly.core.triggers import On
@@ -21,11 +22,14 @@ def event_fates(
     `defined` gives the number of the entry that tells of a version of a task; what is older than the ledger has none.
     """
     told: dict[tuple[str, str], int] = {}
+    opened: set[tuple[str, str | None]] = set()
     for of, entries in by_task.items():
         for entry in entries:
             if _is_fate(entry):
                 fate = of, str(entry.details.get("event"))
                 told[fate] = told.get(fate, 0) + 1
+                # A key may outlive its event: what it opened then is the fate of the next event of that key too.
+                opened |= {(of, entry.occurrence)} if entry.kind == "opened" else set()
     for (named, id_), number in told.items():
         if number > 1:
             yield Finding(promise="P6", task=named, run=None, text=f"{id_} has {number} fates")
@@ -36,7 +40,8 @@ def event_fates(
         body = events.parsed(event.body)
         for task in listening[event.source]:
             since = defined.get((task.id, task.definition_version), 0)
-            if (task.id, event.id) in told or not _owed(task, since, event):
+            occurrence = event_key(event.source, event.key or event.id)
+            if (task.id, event.id) in told or (task.id, occurrence) in opened or not _owed(task, since, event):
                 continue
             takes = (trigger for trigger in task.definition.triggers if isinstance(trigger, On))
             if any(events.matches(trigger, event.source, body) for trigger in takes):
