@@ -110,7 +110,7 @@ def test_a_reader_that_leaves_early_hides_no_failure(scene: Scene, monkeypatch: 
             raise BrokenPipeError
 
     scene.add("x")
-    monkeypatch.setattr(audit, "verify", lambda _: ["a promise is broken"])
+    monkeypatch.setattr(audit, "verify", lambda *_: ["a promise is broken"])
     monkeypatch.setattr(frame, "_mute", lambda: None)
     monkeypatch.setattr(sys, "stdout", Gone())
     assert frame.run(["verify"]) == 1

@@ -3,10 +3,12 @@
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
+
+from duly import clock
 
 RESET = "\x1b[0m"
 STYLES: Mapping[str, str] = {
@@ -20,6 +22,7 @@ STYLES: Mapping[str, str] = {
 }
 PIPED_WIDTH = 10_000
 NARROWEST = 40
+PROGRESS_AFTER_S = 0.5
 USUAL_WIDTH = 80
 """Of a terminal that does not tell its size."""
 
@@ -53,6 +56,33 @@ def note(text: str) -> None:
         flush()
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Show how far something is, on a line of standard error that is gone afterwards; None where no terminal is.
+
+    What ends before anybody would ask shows nothing.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    began_s, shown = clock.monotonic_s(), ""
+
+    def tell(done: int, of: int) -> None:
+        nonlocal shown
+        text = f"{what}: {done * 100 // of if of else 100} %"
+        if text != shown and clock.monotonic_s() - began_s >= PROGRESS_AFTER_S:
+            sys.stderr.write(f"\r{text}")
+            sys.stderr.flush()
+            shown = text
+
+    try:
+        yield tell
+    finally:
+        if shown:
+            sys.stderr.write(f"\r{' ' * len(shown)}\r")
+            sys.stderr.flush()
 
 
 def document(value: object) -> None:

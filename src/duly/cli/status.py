@@ -108,7 +108,8 @@ def verify() -> int:
             out.document({"items": [], "next": None, "ok": True})
         return 0
     try:
-        findings = audit.verify(store)
+        with out.progress("verify") as tell:
+            findings = audit.verify(store, tell)
     finally:
         store.close()
     settings().code = FINDINGS if findings else 0

@@ -50,7 +50,7 @@ def _count_readings(walls: Sequence[Wall], beats: Sequence[Beat], stretch: Stret
         midnight = day * DAY
         wanted = tuple(wall[0] for wall in walls if wants_day(wall[0], day))
         if midnight >= low and midnight + DAY - 1 <= high and _is_plain(stretch, midnight):
-            phases = tuple(_phase(beat, midnight - stretch.offset) for beat in beats)
+            phases = tuple(phase_of(beat, midnight - stretch.offset) for beat in beats)
             total += _whole_day(wanted, phases)
         else:
             total += _part_of_day(walls, beats, stretch, max(low, midnight), min(high, midnight + DAY - 1))
@@ -74,7 +74,7 @@ def _part_of_day(walls: Sequence[Wall], beats: Sequence[Beat], stretch: Stretch,
             last = min(high, end + after - 1) if after < offset and not passes.first else high
             seconds |= _bits(pattern) & _window(first - day * DAY, last - day * DAY)
     for beat in beats:
-        seconds |= _beats(*_phase(beat, day * DAY - offset)) & _window(low - day * DAY, high - day * DAY)
+        seconds |= _beats(*phase_of(beat, day * DAY - offset)) & _window(low - day * DAY, high - day * DAY)
     return seconds.bit_count()
 
 
@@ -82,7 +82,7 @@ def _window(first: int, last: int) -> int:
     return ((1 << (last - first + 1)) - 1) << first if last >= first else 0
 
 
-def _phase(beat: Beat, midnight: int) -> Beat:
+def phase_of(beat: Beat, midnight: int) -> Beat:
     """Second of the day of the first beat after midnight (an instant), and the step; DAY or more if there is none."""
     anchor, span = beat
     return (anchor - midnight if anchor > midnight else (anchor - midnight) % span), span

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from duly.core import triggers
+from duly.core import triggers, walking
 from duly.core.task import Definition
 
 TICK = timedelta(microseconds=1)
@@ -70,6 +70,17 @@ def fixed_of(all_: triggers.Triggers) -> triggers.Triggers:
 def asks_the_wall(all_: triggers.Triggers) -> bool:
     """Tell whether any of these means what the wall of a zone shows, so that it depends on the zone's data."""
     return any(isinstance(trigger, triggers.Cron) for trigger in all_) or bool(fixed_of(all_))
+
+
+def walk(definition: Definition, zone: ZoneInfo, after: datetime) -> Iterator[datetime]:
+    """Yield what `dues` does, made for very many in a row."""
+    rules = definition.rules
+    if rules.start is not None and after < rules.start:
+        after = rules.start - TICK
+    for found in walking.instants(definition.triggers, zone, after, gap=rules.gap, fold=rules.fold):
+        if rules.until is not None and found > rules.until:
+            return
+        yield found
 
 
 def dues(definition: Definition, zone: ZoneInfo, after: datetime) -> Iterator[datetime]:

@@ -1,128 +1,131 @@
-"""`verify`: were the promises kept? Read from the rows and the ledger alone, so that any store can be asked."""
+"""`verify`: were the promises kept? Read from the rows and the ledger alone, so that any store can be asked.
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+All of it is read at one moment, page by page: what is kept meanwhile grows with what is live, not with what was.
+"""
 
-from duly.core.ledger import Folded, fold
-from duly.core.run import Entry, Run
-from duly.operations.audit_crowds import Crowds, counters
-from duly.operations.audit_events import event_fates
-from duly.operations.audit_fates import Finding, fates
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice, pairwise
+
+from duly.core.task import Task
+from duly.operations.audit_answers import answered
+from duly.operations.audit_crowds import counters, crowds
+from duly.operations.audit_events import event_fates, fates_twice
+from duly.operations.audit_fates import Finding, Later, fates
+from duly.operations.audit_runs import Runs
+from duly.operations.audit_seats import Seats
 from duly.store import Session, Store
+from duly.store.auditing import Auditing, TaskLine
+from duly.store.rows import mapping
 
-PAGE = 5_000
 FINDINGS_MOST = 1_000
-LATE = frozenset({"fence_lost", "outcome_late"})
-"""What the ledger is told by who has lost a run, whatever became of it since."""
+Tell = Callable[[int, int], None]
+"""How far it is: so many of so many entries looked at."""
+NOTHING: Mapping[str, object] = {}
 
 
-def verify(store: Store) -> list[Finding]:
+def verify(store: Store, tell: Tell | None = None) -> list[Finding]:
     """Check P1, P2, P4, P6 and the limits of P8 on the whole store, as it stands at one moment; changes nothing."""
     with store.read() as session:
-        found: list[Finding] = []
-        by_task: dict[str, list[Entry]] = {}
-        by_run: dict[str, list[Entry]] = {}
-        defined: dict[tuple[str, int], int] = {}
-        crowds = Crowds()
-        for seq, entry in _entries(session):
-            crowds.read(entry)
-            if entry.kind == "defined" and entry.task is not None:
-                defined[entry.task, int(str(entry.details["version"]))] = seq
-            if entry.task is not None:
-                by_task.setdefault(entry.task, []).append(entry)
-            if entry.run is not None:
-                by_run.setdefault(entry.run, []).append(entry)
-        found += [*crowds.found, *counters(session)]
-        for entries in by_task.values():
-            found += _once(entries)
-            found += _seats(entries)
-        for run in _runs(session):
-            found += _told_right(run, by_run.pop(run.id, []))
-        found += [
-            Finding(promise="P6", task=entries[0].task, run=run, text="the ledger tells of a run that is not there")
-            for run, entries in by_run.items()
-            if not _came_late(session, entries)
-        ]
-        for id_ in session.tasks.all_ids():
-            task = session.tasks.by_id(id_)
-            assert task is not None
-            found += fates(session, task, by_task.get(id_, []))
-        found += event_fates(session, by_task, defined)
-    return found[:FINDINGS_MOST]
+        return list(islice(_Verifying(session, tell).found(), FINDINGS_MOST))
 
 
-def _entries(session: Session) -> Iterator[tuple[int, Entry]]:
-    seq = 0
-    while page := session.ledger.after(seq, most=PAGE):
-        yield from ((one.seq, one.entry) for one in page)
-        seq = page[-1].seq
+class _Verifying:
+    """One look at a whole store, and how far it has come."""
+
+    def __init__(self, session: Session, tell: Tell | None) -> None:
+        self._session = session
+        self._audit = Auditing(session.line)
+        self._tell = tell
+        self._done = 0
+        self._of = 0
+
+    def found(self) -> Iterator[Finding]:
+        """Give what is found, as it is found."""
+        self._of = self._audit.entries() if self._tell is not None else 0
+        self._looked(0)
+        yield from self._opened_twice()
+        yield from crowds(self._audit)
+        yield from counters(self._session)
+        for id_ in self._audit.tasks():
+            yield from self._task(id_)
+        for run, task in self._audit.untold(FINDINGS_MOST):
+            yield Finding(promise="P4", task=task, run=run, text="the ledger tells nothing of it")
+        yield from event_fates(self._session, self._audit)
+        self._looked(self._of)
+
+    def _looked(self, more: int) -> None:
+        if self._tell is not None:
+            self._done = min(self._done + more, self._of)
+            self._tell(self._done, self._of)
+
+    def _opened_twice(self) -> Iterator[Finding]:
+        """P1: one occurrence opened at most one run; and no event has two fates."""
+        for task, occurrence in self._audit.twice(FINDINGS_MOST):
+            told = self._audit.of_occurrence(task, occurrence, FINDINGS_MOST)
+            runs = [run for kind, run, _, _ in told if kind == "opened"]
+            for before, run in pairwise(runs):
+                text = f"{occurrence} opened {before} and {run}"
+                yield Finding(promise="P1", task=task, run=run, text=text)
+            yield from fates_twice(task, told)
+
+    def _task(self, id_: str) -> Iterator[Finding]:
+        """All that is asked of one task: its entries are read once, and again only what lies far out of order."""
+        task = self._session.tasks.by_id(id_)
+        reading = _Reading(self._session, self._audit, id_, task)
+
+        def once() -> Iterator[TaskLine]:
+            for page in self._audit.of_task(id_):
+                for line in page:
+                    reading.read(line)
+                    yield line
+                reading.settle()
+                self._looked(len(page))
+
+        def again() -> Iterator[TaskLine]:
+            return (line for page in self._audit.of_task(id_) for line in page)
+
+        told = once()
+        judged = [] if task is None else fates(self._session, task, told, again, most=FINDINGS_MOST)
+        for _ in told:
+            pass  # what no fate is asked of is looked at all the same
+        reading.end()
+        yield from reading.found
+        yield from judged
+        if task is not None:
+            yield from answered(self._audit, task)
 
 
-def _runs(session: Session) -> Iterator[Run]:
-    before = "~"
-    while page := session.runs.listed(before=before, most=PAGE):
-        yield from page
-        before = page[-1].id
+class _Reading:
+    """What a task's entries tell besides the fates of its occurrences, taken in their order."""
 
+    def __init__(self, session: Session, audit: Auditing, id_: str, task: Task | None) -> None:
+        self.found: list[Finding] = []
+        self._seats = Seats(id_)
+        self._runs = Runs(session, audit)
+        self._later = None if task is None else Later(session, task)
 
-def _came_late(session: Session, entries: Sequence[Entry]) -> bool:
-    """Say whether this is all that came of a run after it was pruned: the words of a holder that had lost it."""
-    if not all(entry.kind in LATE for entry in entries):
-        return False
-    task = session.tasks.by_id(entries[0].task or "")
-    return task is None or task.pruned_until is not None
+    def read(self, line: TaskLine) -> None:
+        """Take one more entry."""
+        kind, run = line.kind, line.run
+        # Of what opened a run, its occurrence says all.
+        details = NOTHING if kind == "opened" or line.details is None else mapping(line.details)
+        if kind == "claimed":
+            self._find(self._seats.claimed(run, details))
+        elif kind in {"ended", "returned"} or (kind == "swept" and details.get("next") == "retry"):
+            self._seats.freed(run)
+        elif kind == "opened" and self._later is not None and self._later.is_asked(line):
+            self._find(self._later.read(line))
+        if run is not None:
+            self._runs.read(line, run, details)
 
+    def settle(self) -> None:
+        """Look at the runs that have ended since."""
+        self._find(self._runs.settle())
 
-def _once(entries: Sequence[Entry]) -> Iterator[Finding]:
-    """P1: one occurrence opened at most one run."""
-    opened: dict[str, str | None] = {}
-    for entry in entries:
-        if entry.kind != "opened" or entry.occurrence is None:
-            continue
-        if entry.occurrence in opened:
-            text = f"{entry.occurrence} opened {opened[entry.occurrence]} and {entry.run}"
-            yield Finding(promise="P1", task=entry.task, run=entry.run, text=text)
-        opened[entry.occurrence] = entry.run
+    def end(self) -> None:
+        """Look at what is left."""
+        self._find(self._runs.end())
 
-
-def _seats(entries: Sequence[Entry]) -> Iterator[Finding]:
-    """P2: one seat held one live attempt at a time, and every claim had a higher fence than all before it."""
-    live: dict[object, str | None] = {}
-    highest = 0
-    for entry in entries:
-        seat = entry.details.get("seat")
-        if entry.kind == "claimed":
-            if seat in live:
-                text = f"claimed seat {seat} while {live[seat]} had it"
-                yield Finding(promise="P2", task=entry.task, run=entry.run, text=text)
-            fence = entry.details.get("fence")
-            if not isinstance(fence, int) or fence <= highest:
-                text = f"claimed with fence {fence} after fence {highest}"
-                yield Finding(promise="P2", task=entry.task, run=entry.run, text=text)
-            highest = max(highest, fence if isinstance(fence, int) else 0)
-            live[seat] = entry.run
-        elif entry.kind in {"ended", "returned"} or (entry.kind == "swept" and entry.details.get("next") == "retry"):
-            live = {taken: run for taken, run in live.items() if run != entry.run}
-
-
-def _told_right(run: Run, entries: Sequence[Entry]) -> Iterator[Finding]:
-    """P4: the row is what its entries tell, and each was written by the attempt that held it."""
-    folded = fold(entries)
-    for fault in folded.faults:
-        yield Finding(promise="P4", task=run.task, run=run.id, text=fault)
-    stands = Folded(
-        state=run.state,
-        outcome=run.outcome,
-        reason=run.reason,
-        attempt=run.attempt,
-        fence=run.fence,
-        seat=folded.seat,
-        holder=folded.holder if run.state != "held" else run.holder,
-    )
-    if replace(folded, faults=()) != stands:
-        differing = [
-            f"{name} is {getattr(stands, name)!r} and the ledger tells {getattr(folded, name)!r}"
-            for name in ("state", "outcome", "reason", "attempt", "fence", "holder")
-            if getattr(stands, name) != getattr(folded, name)
-        ]
-        yield Finding(promise="P4", task=run.task, run=run.id, text="; ".join(differing))
+    def _find(self, found: Iterator[Finding]) -> None:
+        if len(self.found) < FINDINGS_MOST:
+            self.found.extend(found)

@@ -3,43 +3,24 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from duly.core.run import Entry
 from duly.operations.audit_fates import Finding
 from duly.store import Session
+from duly.store.auditing import Auditing
+from duly.store.rows import mapping
 
 FREES = frozenset({"ended", "returned"})
 
 
-class Crowds:
-    """The crowd that the ledger tells of, entry by entry: who holds what of each limit."""
-
-    def __init__(self) -> None:
-        self._live: dict[str, Mapping[str, int]] = {}
-        self.found: list[Finding] = []
-
-    def read(self, entry: Entry) -> None:
-        """Take one more entry, in the order of the ledger."""
-        if entry.run is None:
-            return
-        if entry.kind == "claimed":
-            self._claimed(entry, entry.run)
-        elif entry.kind in FREES or (entry.kind == "swept" and entry.details.get("next") == "retry"):
-            self._live.pop(entry.run, None)
-
-    def _claimed(self, entry: Entry, run: str) -> None:
-        told = entry.details.get("limits")
-        limits = told if isinstance(told, Mapping) else {}
-        self._live[run] = {key: _number(figures, "weight") for key, figures in limits.items()}
-        for key, figures in limits.items():
-            used, most = _number(figures, "used"), _number(figures, "most")
-            if used > most:
-                self._find(entry, f"claimed with {used} of {key} taken, and {most} is allowed")
-            taken = sum(weights.get(key, 0) for weights in self._live.values())
-            if taken > used:
-                self._find(entry, f"claimed with {taken} of {key} taken by what was live, and its claim tells {used}")
-
-    def _find(self, entry: Entry, text: str) -> None:
-        self.found.append(Finding(promise="P8", task=entry.task, run=entry.run, text=text))
+def crowds(audit: Auditing) -> Iterator[Finding]:
+    """P8: each claim that counts against limits saw all that was live, and room for itself."""
+    live: dict[str, Mapping[str, int]] = {}
+    for kind, run, task, details in audit.claims():
+        if run is None:
+            continue
+        if kind == "claimed":
+            yield from _claimed(live, run, task, details)
+        elif kind in FREES or (run in live and mapping(details).get("next") == "retry"):
+            live.pop(run, None)
 
 
 def counters(session: Session) -> Iterator[Finding]:
@@ -57,6 +38,24 @@ def counters(session: Session) -> Iterator[Finding]:
         if limit is not None and taken[key] > limit.most:
             text = f"limit {key} allows {limit.most}, and live runs take {taken[key]}"
             yield Finding(promise="P8", task=None, run=None, text=text)
+
+
+def _claimed(live: dict[str, Mapping[str, int]], run: str, task: str | None, details: str | None) -> Iterator[Finding]:
+    told = mapping(details).get("limits") if details and '"limits"' in details else None
+    limits = told if isinstance(told, Mapping) else {}
+    live.pop(run, None)
+    if not limits:
+        return
+    live[run] = {key: _number(figures, "weight") for key, figures in limits.items()}
+    for key, figures in limits.items():
+        used, most = _number(figures, "used"), _number(figures, "most")
+        if used > most:
+            text = f"claimed with {used} of {key} taken, and {most} is allowed"
+            yield Finding(promise="P8", task=task, run=run, text=text)
+        taken = sum(weights.get(key, 0) for weights in live.values())
+        if taken > used:
+            text = f"claimed with {taken} of {key} taken by what was live, and its claim tells {used}"
+            yield Finding(promise="P8", task=task, run=run, text=text)
 
 
 def _number(figures: object, name: str) -> int:

@@ -1,16 +1,19 @@
 """What `verify` reads of fates: from its first day to its cursor every occurrence of a task has exactly one."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
-from zoneinfo import ZoneInfo
+from datetime import UTC, datetime
+from functools import partial
+from typing import NamedTuple
 
+from duly.clock import from_us
 from duly.core.occurrences import instant_of, is_of_time
-from duly.core.run import Entry
-from duly.core.schedule import TICK, count_due, is_due, next_due
-from duly.core.task import Definition, Task
+from duly.core.schedule import TICK, count_due, is_due, next_due, walk
+from duly.core.task import Task
+from duly.operations.audit_order import FarOutOfOrder, in_order, in_passes
 from duly.store import Session
-from duly.store.eras import eras, eras_from
+from duly.store.auditing import TaskLine
+from duly.store.eras import Era, eras, eras_from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,134 +26,173 @@ class Finding:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fate:
-    """The fate of one occurrence, or of a counted stretch of them."""
+class Fate(NamedTuple):
+    """The fate of one occurrence, or of a counted stretch of them; they sort by their first, then as written."""
 
     first: datetime
+    seq: int
     last: datetime
-    count: int
+    number: int
     told: str
-    opened: bool = False
+    opened: bool
 
 
 ASKED_LATER = frozenset({"offer", "backfill"})
 """Who opens an occurrence that has its fate already: it keeps that fate, and has a run besides."""
-ANSWERS = {"accepted": "accepted", "declined": "declined", "expired": "expired"}
-"""States of a missed record, each with the entry that tells of it."""
+BEFORE_ALL = datetime(1, 1, 1, tzinfo=UTC)
 
 
-def fates(session: Session, task: Task, entries: Sequence[Entry]) -> Iterator[Finding]:
-    """P6: from its first day, or from what was pruned on, to its cursor every occurrence has exactly one fate."""
+def fates(
+    session: Session,
+    task: Task,
+    first_read: Iterable[TaskLine],
+    read: Callable[[], Iterable[TaskLine]],
+    *,
+    most: int,
+) -> list[Finding]:
+    """P6: from its first day, or from what was pruned on, to its cursor every occurrence has exactly one fate.
+
+    What was written far out of order is read again, as often as it needs. Gives at most so many findings.
+    """
+    found = partial(Finding, promise="P6", task=task.id, run=None)
     if not session.versions.all(task.id):
-        yield Finding(promise="P6", task=task.id, run=None, text="no version of its definition is there")
-        return
-    told = sorted(_told(entries), key=lambda fate: fate.first)
+        return [found(text="no version of its definition is there")]
     held = eras(session, task)
-    claimed = _claimed_after(task, told)
-    for era in held:
-        if not era.known:
-            continue
-        since = era.since if claimed is None else max(era.since, claimed)
-        mine = [fate for fate in told if since < fate.first <= era.until]
-        # Beyond the last of its times a task owed nothing more, however long that version stood.
-        times, opened = era.definition.rules.times, sum(fate.opened for fate in told if fate.first <= era.until)
-        over = times is not None and (opened >= times or (claimed is not None and task.done))
-        until = era.until if not over else mine[-1].last if mine else since
-        for text in _gaps(era.definition, era.zone, since, until, mine):
-            yield Finding(promise="P6", task=task.id, run=None, text=text)
-    if told and told[-1].last > task.planned_until:
-        text = f"{told[-1].told} lies beyond the cursor {_shown(task.planned_until)}"
-        yield Finding(promise="P6", task=task.id, run=None, text=text)
-    yield from _opened_later(session, task, entries)
-    yield from _answered(session, task, entries)
+    try:
+        return [found(text=text) for text in _judged(task, held, in_order(_told(first_read)), most)]
+    except FarOutOfOrder:
+        return [found(text=text) for text in _judged(task, held, in_passes(lambda: _told(read())), most)]
 
 
-def _claimed_after(task: Task, told: Sequence[Fate]) -> datetime | None:
-    """Give the instant up to which nothing is claimed: the watermark, or the end of a stretch that reaches over it."""
-    watermark = task.pruned_until
-    if watermark is None:
-        return None
-    return max([watermark, *(fate.last for fate in told if fate.first <= watermark)])
+class Later:
+    """What people had opened of the past: occurrences of the schedule of that time, and none that is to come."""
 
+    def __init__(self, session: Session, task: Task) -> None:
+        self._task = task
+        self._held = partial(eras_from, session, task, BEFORE_ALL)
+        self._eras: list[Era] | None = None
 
-def _opened_later(session: Session, task: Task, entries: Sequence[Entry]) -> Iterator[Finding]:
-    """What people had opened of the past are occurrences of the schedule of that time, and none that is to come."""
-    later = [
-        (instant_of(entry.occurrence), entry)
-        for entry in entries
-        if entry.kind == "opened"
-        and entry.reason in ASKED_LATER
-        and entry.occurrence is not None
-        and is_of_time(entry.occurrence)
-    ]
-    if not later:
-        return
-    held = eras_from(session, task, min(due for due, _ in later) - TICK)
-    for due, entry in later:
-        told = f"{entry.occurrence} (opened by {entry.reason})"
-        if due > task.planned_until:
-            text = f"{told} lies beyond the cursor {_shown(task.planned_until)}"
-            yield Finding(promise="P6", task=task.id, run=entry.run, text=text)
-            continue
-        if any(
-            era.known and era.since < due <= era.until and not is_due(era.definition, era.zone, due) for era in held
+    def is_asked(self, line: TaskLine) -> bool:
+        """Say whether it tells of a run that was opened so."""
+        return line.reason in ASKED_LATER and line.occurrence is not None and is_of_time(line.occurrence)
+
+    def read(self, line: TaskLine) -> Iterator[Finding]:
+        """Take one more entry that tells of such a run."""
+        assert line.occurrence is not None
+        if self._eras is None:
+            self._eras = self._held()
+        due, told = instant_of(line.occurrence), f"{line.occurrence} (opened by {line.reason})"
+        if due > self._task.planned_until:
+            text = f"{told} lies beyond the cursor {_shown(self._task.planned_until)}"
+            yield Finding(promise="P6", task=self._task.id, run=line.run, text=text)
+        elif any(
+            era.known and era.since < due <= era.until and not is_due(era.definition, era.zone, due)
+            for era in self._eras
         ):
-            yield Finding(promise="P6", task=task.id, run=entry.run, text=f"{told} is no occurrence of the task")
+            yield Finding(promise="P6", task=self._task.id, run=line.run, text=f"{told} is no occurrence of the task")
 
 
-def _answered(session: Session, task: Task, entries: Sequence[Entry]) -> Iterator[Finding]:
-    """Each missed record stands as its entries tell: answered once, by the entry that says so, or not at all."""
-    told: dict[str, list[str]] = {}
-    for entry in entries:
-        if entry.kind in ANSWERS.values():
-            told.setdefault(str(entry.details.get("missed")), []).append(entry.kind)
-    for one in session.missed.all_of(task.id):
-        said = told.get(one.id, [])
-        # One that was expired, or closed with its task, may be accepted or be said to be over as well.
-        if task.pruned_until is not None and one.noticed_at < task.pruned_until:
-            continue
-        wanted = ANSWERS.get(one.state)
-        answers = [kind for kind in said if kind != "expired"]
-        if (wanted is not None and wanted not in said) or len(answers) > 1 or (one.state == "open" and said):
-            text = f"{one.id} is {one.state}, and the ledger tells {' and '.join(said) or 'of no answer'}"
-            yield Finding(promise="P6", task=task.id, run=one.run, text=text)
+def _judged(task: Task, held: list[Era], told: Iterable[Fate], most: int) -> list[str]:
+    """Judge all fates of a task, which come in order; stops where so many texts were found."""
+    walk = _Walk(task, held)
+    for fate in told:
+        walk.take(fate)
+        if len(walk.found) >= most:
+            return walk.found[:most]
+    walk.end()
+    return walk.found[:most]
 
 
-def _gaps(
-    definition: Definition, zone: ZoneInfo, since: datetime, until: datetime, fates: Sequence[Fate]
-) -> Iterator[str]:
-    cursor = since
-    for fate in fates:
-        expected = next_due(definition, zone, cursor)
+class _Walk:
+    """A walk through a task's eras and its fates, side by side, each in its order."""
+
+    def __init__(self, task: Task, held: list[Era]) -> None:
+        self.found: list[str] = []
+        self._task = task
+        self._left = list(reversed(held))
+        self._cursor: datetime | None = None
+        """Up to where this era has its fates; None before its first."""
+        self._claimed = task.pruned_until
+        """Up to here nothing is claimed: the watermark, or the end of a stretch that reaches over it."""
+        self._ahead: Iterator[datetime] | None = None
+        """The instants after the cursor, while nothing but single ones is met."""
+        self._opened = 0
+        self._last: Fate | None = None
+
+    def take(self, fate: Fate) -> None:
+        """Take the next fate."""
+        self._last = fate
+        watermark = self._task.pruned_until
+        if watermark is not None and self._claimed is not None and fate.first <= watermark:
+            self._claimed = max(self._claimed, fate.last)
+            self._opened += fate.opened
+            return
+        while self._left and fate.first > self._left[-1].until:
+            self._close()
+        if self._left and fate.first > self._since():
+            self._judge(self._left[-1], fate)
+        self._opened += fate.opened
+
+    def end(self) -> None:
+        """There are no more fates."""
+        while self._left:
+            self._close()
+        if self._last is not None and self._last.last > self._task.planned_until:
+            self.found.append(f"{self._last.told} lies beyond the cursor {_shown(self._task.planned_until)}")
+
+    def _since(self) -> datetime:
+        since = self._left[-1].since
+        return since if self._claimed is None else max(since, self._claimed)
+
+    def _judge(self, era: Era, fate: Fate) -> None:
+        if not era.known:
+            return
+        cursor = self._since() if self._cursor is None else self._cursor
+        self._cursor = max(cursor, fate.last)
         if fate.first <= cursor:
-            yield f"{fate.told} overlaps another fate"
-            cursor = max(cursor, fate.last)
-            continue
+            self._ahead = None
+            self.found.append(f"{fate.told} overlaps another fate")
+            return
+        if self._ahead is None:
+            self._ahead = walk(era.definition, era.zone, cursor)
+        expected = next(self._ahead, None)
+        if expected == fate.first == fate.last and fate.number == 1:
+            return  # as nearly all are
+        self._ahead = None
         if expected is None or expected < fate.first:
-            yield f"no fate for {_shown(expected)}, before {fate.told}"
-        elif expected > fate.first or not is_due(definition, zone, fate.last):
-            yield f"{fate.told} is no occurrence of the task"
-        number = count_due(definition, zone, fate.first - TICK, fate.last)
-        if number != fate.count:
-            yield f"{fate.told} counts {fate.count} and should count {number}"
-        cursor = fate.last
-    following = next_due(definition, zone, cursor)
-    if following is not None and following <= until:
-        yield f"no fate for {_shown(following)}, which is not after the cursor"
+            self.found.append(f"no fate for {_shown(expected)}, before {fate.told}")
+        elif expected > fate.first or not is_due(era.definition, era.zone, fate.last):
+            self.found.append(f"{fate.told} is no occurrence of the task")
+        number = count_due(era.definition, era.zone, fate.first - TICK, fate.last)
+        if number != fate.number:
+            self.found.append(f"{fate.told} counts {fate.number} and should count {number}")
+
+    def _close(self) -> None:
+        """The era is over: nothing is left of it without a fate."""
+        since = self._since()
+        era, cursor = self._left.pop(), self._cursor
+        self._cursor = self._ahead = None
+        # Beyond the last of its times a task owed nothing more, however long that version stood.
+        times = era.definition.rules.times
+        over = times is not None and (self._opened >= times or (self._claimed is not None and self._task.done))
+        if not era.known or over:
+            return
+        following = next_due(era.definition, era.zone, since if cursor is None else cursor)
+        if following is not None and following <= era.until:
+            self.found.append(f"no fate for {_shown(following)}, which is not after the cursor")
 
 
-def _told(entries: Sequence[Entry]) -> Iterator[Fate]:
-    for entry in entries:
-        if entry.occurrence is None or not is_of_time(entry.occurrence):
+def _told(lines: Iterable[TaskLine]) -> Iterator[Fate]:
+    for line in lines:
+        if line.occurrence is None or not is_of_time(line.occurrence):
             continue
-        if entry.kind == "opened" and entry.reason not in ASKED_LATER:
-            due = instant_of(entry.occurrence)
-            yield Fate(first=due, last=due, count=1, told=f"{entry.occurrence} (opened)", opened=True)
-        elif entry.kind in {"missed", "stretch"}:
-            first = instant_of(entry.occurrence)
-            told = f"{entry.occurrence} ({entry.reason})"
-            yield Fate(first=first, last=entry.until_at or first, count=entry.count or 1, told=told)
+        if line.kind == "opened" and line.reason not in ASKED_LATER:
+            due = instant_of(line.occurrence)
+            yield Fate(due, line.seq, due, 1, f"{line.occurrence} (opened)", True)
+        elif line.kind in {"missed", "stretch"}:
+            first = instant_of(line.occurrence)
+            last = first if line.until_us is None else from_us(line.until_us)
+            yield Fate(first, line.seq, last, line.counted or 1, f"{line.occurrence} ({line.reason})", False)
 
 
 def _shown(instant: datetime | None) -> str:

@@ -1,0 +1,32 @@
+"""What `verify` reads of seats: one seat held one live attempt at a time, and every claim had a higher fence (P2)."""
+
+from collections.abc import Iterator, Mapping
+
+from duly.operations.audit_fates import Finding
+
+
+class Seats:
+    """The seats of one task as the ledger tells of them, entry by entry, in its order."""
+
+    def __init__(self, task: str) -> None:
+        self._task = task
+        self._live: dict[object, str | None] = {}
+        self._highest = 0
+
+    def claimed(self, run: str | None, details: Mapping[str, object]) -> Iterator[Finding]:
+        """An attempt took a seat."""
+        seat, fence = details.get("seat"), details.get("fence")
+        if seat in self._live:
+            yield self._found(run, f"claimed seat {seat} while {self._live[seat]} had it")
+        if not isinstance(fence, int) or fence <= self._highest:
+            yield self._found(run, f"claimed with fence {fence} after fence {self._highest}")
+        self._highest = max(self._highest, fence if isinstance(fence, int) else 0)
+        self._live[seat] = run
+
+    def freed(self, run: str | None) -> None:
+        """An attempt is over."""
+        if run in self._live.values():
+            self._live = {taken: holds for taken, holds in self._live.items() if holds != run}
+
+    def _found(self, run: str | None, text: str) -> Finding:
+        return Finding(promise="P2", task=self._task, run=run, text=text)
