@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 BENCH  := .venv-bench
 
-.PHONY: help demo test check bench chaos lock clean
+.PHONY: help demo test check bench chaos incidents lock clean
 .DEFAULT_GOAL := help
 
 help:            ## say what each target does
@@ -50,6 +50,9 @@ lock: $(READY)   ## resolve the dependencies anew
 
 chaos: $(READY)  ## real processes in a storm of calamities, for ten minutes or DULY_CHAOS_SECONDS
 	@DULY_CHAOS_SECONDS=$${DULY_CHAOS_SECONDS:-600} PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests/chaos -m slow
+
+incidents: $(READY)  ## write docs/incidents.md anew from its table
+	@$(BIN)/python tests/incidents/page.py
 
 clean:           ## remove what the targets made
 	rm -rf $(VENV) $(BENCH) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
