@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 BENCH  := .venv-bench
 
-.PHONY: help demo test check bench chaos incidents lock clean
+.PHONY: help demo test check bench chaos incidents sim lock clean
 .DEFAULT_GOAL := help
 
 help:            ## say what each target does
@@ -53,6 +53,9 @@ chaos: $(READY)  ## real processes in a storm of calamities, for ten minutes or 
 
 incidents: $(READY)  ## write docs/incidents.md anew from its table
 	@$(BIN)/python tests/incidents/page.py
+
+sim: $(READY)    ## many histories of a simulated world: SIM_SEEDS of them, or SEED=… alone
+	@$(BIN)/python -m duly.testing $(if $(SEED),--seed $(SEED),--seeds $(or $(SIM_SEEDS),2000))
 
 clean:           ## remove what the targets made
 	rm -rf $(VENV) $(BENCH) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-_drawn: ContextVar["random.Random | None"] = ContextVar("drawn", default=None)
+Source = random.Random
+"""What a simulation draws from."""
+_drawn: ContextVar["Source | None"] = ContextVar("drawn", default=None)
 
 
 def token_bytes(count: int) -> bytes:
@@ -21,13 +23,13 @@ def between(low: float, high: float) -> float:
     return random.uniform(low, high) if drawn is None else drawn.uniform(low, high)
 
 
-def seeded(seed: int | str) -> random.Random:
+def seeded(seed: int | str) -> Source:
     """Give a source whose draws follow from a seed, and from nothing else."""
     return random.Random(seed)
 
 
 @contextmanager
-def drawing(source: random.Random) -> Iterator[None]:
+def drawing(source: Source) -> Iterator[None]:
     """Let whoever asks this module inside, in this thread, draw from this source: a simulation that can be replayed."""
     before = _drawn.set(source)
     try:

@@ -8,6 +8,7 @@ from test_holder_planning import settle_all
 
 from duly.clock import monotonic_s, pause
 from duly.core import lifecycle
+from duly.errors import StoreAway
 from duly.holder.holder import Holder
 from duly.holder.holdings import Holding
 from duly.holder.settling import Delivery
@@ -306,14 +307,32 @@ def test_a_sweeper_takes_nothing_whose_owner_beat_after_it_was_looked_at(stage: 
     assert stage.read().runs[0].holder == holder.id
 
 
+def test_what_a_sweep_took_over_is_looked_at_though_the_store_is_away_just_afterwards(stage: Stage) -> None:
+    stage.kept = True
+    holder, run = held(stage)
+    other = stage.holder()
+    holder.die()
+    stage.holders.remove(holder)
+
+    def away() -> bool:
+        raise StoreAway("the store cannot be reached")
+
+    other.sweeper.forget_dead = away  # type: ignore[method-assign]
+    other.step()
+    until = monotonic_s() + 20
+    while "returned" not in stage.read().kinds(run):
+        assert monotonic_s() < until
+        other.step()
+
+
 def test_a_holder_without_its_lock_file_is_gone_for_others_only_past_its_lease(stage: Stage) -> None:
     silent, other = stage.holder(), stage.holder()
     (stage.address.run_folder / "holders" / f"{silent.id}.lock").unlink()
     stage.clock.pass_(LEASE)
-    other.sweeper.step()
+    other.sweeper.forget_dead()
     assert states(stage)[silent.id] == "alive"
     stage.clock.pass_(TICK)
-    other.sweeper.step()
+    other.sweeper.forget_dead()
     assert states(stage)[silent.id] == "gone"
 
 

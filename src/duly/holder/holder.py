@@ -1,7 +1,7 @@
 """The holder put together: its identity, its threads, its loop, and how it stops."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from duly import clock as machine
 from duly import ids
@@ -118,6 +118,11 @@ class Holder:
             self._hurry.set()
         self._stop.set()
         self._inbox.ring()
+
+    @property
+    def stopping(self) -> bool:
+        """It was asked to end, or found that it must."""
+        return self._stop.is_set()
 
     def run(self) -> None:
         """Turn until asked to stop, or until idle where that was wished; then drain and hand over."""
@@ -236,17 +241,21 @@ class Holder:
     def _sweep(self) -> None:
         with self._strays_lock:
             strays, self._strays = self._strays, []
-        taken = self.sweeper.strays(strays) if strays else []
+        if strays:
+            self._adopt(self.sweeper.strays(strays))
         if machine.monotonic_s() >= self._next_sweep_s:
             self._next_sweep_s = machine.monotonic_s() + SWEEP_EVERY_S
             self._stopping.step()
             if not self._nobody_else:
-                taken += self.sweeper.step()
+                # Handed out before anything else is asked of the store: nobody would look at them again.
+                self._adopt(self.sweeper.step())
                 # What appears after this sweep is noticed as a change, once there was a look to compare with.
-                self._nobody_else = self._looked and self.sweeper.alone
+                self._nobody_else = self._looked and not self.sweeper.forget_dead()
         if self.sweeper.deaths > self._deaths_tidied:
             self._deaths_tidied = self.sweeper.deaths
             self._carriers.adopt(self._tidier.step)
+
+    def _adopt(self, taken: Sequence[TakenOver]) -> None:
         for one in taken:
             self._tell("taken over", {"run": one.holding.run.id})
             self._carriers.adopt(lambda one=one: self.look_at(one))  # type: ignore[misc]

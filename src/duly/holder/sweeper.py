@@ -67,8 +67,7 @@ class Sweeper:
         """Holders found dead so far, all of whose runs are somebody else's by now."""
         self.killed: set[str] = set()
         """Holders that this process killed because they blocked the store, for the ledger to tell."""
-        self.alone = False
-        """The last step found nothing that is held by others, and no other holder that is not gone."""
+        self._others_hold = True
 
     def step(self) -> list[TakenOver]:
         """Take over every run whose holder is dead, has handed it over, or is silent past its lease."""
@@ -78,9 +77,8 @@ class Sweeper:
             why = {run.id: self._why(session, run, life.get(run.holder or "", "unknown")) for run in held}
             # What we held before and lost is ours again only when nothing here works on it any more.
             chosen = [(run, why[run.id]) for run in held if why[run.id] and not self._holdings.knows(run.id)]
-        taken = self.take(chosen)
-        self.alone = not self._forget_dead() and not held
-        return taken
+        self._others_hold = bool(held)
+        return self.take(chosen)
 
     def strays(self, runs: Sequence[str]) -> list[TakenOver]:
         """Take hold of runs held in our own name that nobody here knows of: late commits, lost answers."""
@@ -194,13 +192,16 @@ class Sweeper:
             return life == "dead"
         return row.boot != self._boot or session.lease_us - row.beat_lease_us > row.lease_for // MICROSECOND
 
-    def _forget_dead(self) -> bool:
-        """Mark holders gone that are proven dead and hold nothing any more; says whether there were others at all."""
+    def forget_dead(self) -> bool:
+        """Mark holders gone that are proven dead and hold nothing; says whether others are left, or hold anything.
+
+        A step of its own: it may find the store away, when what the last step took has been handed out already.
+        """
         with self._store.read() as session:
             living = [row for row in session.holders.living() if row.id != self._holder]
             dead = [row.id for row in living if self._is_gone(row, session) and not session.runs.held_by(row.id)]
         if not dead:
-            return bool(living)
+            return bool(living) or self._others_hold
         with self._store.write() as session:
             for id_ in dead:
                 row = session.holders.by_id(id_)

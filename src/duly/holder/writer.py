@@ -132,9 +132,10 @@ class Writer:
             holdings = [self.hold(one, sent_us, events.get(one.run.event or "")) for one in won]
         finally:
             self._holdings.claimed(holdings, [one.run.id for one in won])
-        self._let_go(settled)
+        # What is held is handed out before anything else: nobody else would ever look after it.
         for holding in holdings:
             self._carriers.carry(holding)
+        self._let_go(settled)
         return Turn(settled=len(settled), opened=opened, claimed=len(won), ended=ended, asked=asked)
 
     def _trim(self, session: Session, planned: Sequence[Task]) -> int:
