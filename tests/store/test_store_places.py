@@ -68,14 +68,14 @@ def register(store: Store, holder: str, boot: str) -> Presence:
     return presence
 
 
-def look(store: Store, clock: Clock) -> list[Delivery]:
+def look(store: Store, clock: Clock, holder: str = "hld_b") -> list[Delivery]:
     """One sweep by a new holder, and its look at what it took over."""
     registry = Registry({"command": Kept})
     figures_ = figures()
     place = place_of(store.address.run_folder, clock.boot_id())
-    sweeper = Sweeper(store, "hld_b", place, figures_, Holdings(), registry)
+    sweeper = Sweeper(store, holder, place, figures_, Holdings(), registry)
     delivered: list[Delivery] = []
-    recovery = Recovery(clock, Carrier(clock, figures_.beat_us, delivered.append), delivered.append, store, "hld_b")
+    recovery = Recovery(clock, Carrier(clock, figures_.beat_us, delivered.append), delivered.append, store, holder)
     for taken in sweeper.step():
         recovery.step(taken)
     registry.close()
@@ -132,6 +132,28 @@ def test_a_store_that_was_moved_away_from_its_run_folder_never_lets_work_start_t
         assert after.state == "held" or after.reason == "end_not_confirmed"
         assert s.claim(store, holder="hld_b") == []
         assert not (moved.run_folder / "attempts").exists(), "nothing was forbidden where nothing was started"
+        store.close()
+        presence.leave()
+
+
+def test_what_began_at_another_place_is_not_taken_for_never_begun_by_the_second_who_takes_it_over(
+    tmp_path: Path,
+) -> None:
+    """The first took the lease and died before it could say that nothing of the work can be seen from here."""
+    with scene(tmp_path) as s:
+        run, presence = held_by_one(s, on_interrupt="retry")
+        s.close()
+        (tmp_path / "other").mkdir()
+        moved = Address(path=s.address.path.rename(tmp_path / "other" / "duly.db"))
+        store = Store.open(moved, s.environ, clock=s.clock)
+        moved.run_folder.mkdir()
+        over(s.clock)
+        first = register(store, "hld_b", s.clock.boot)
+        assert len(look(store, s.clock)) == 1
+        first.release()
+        (delivery,) = look(store, s.clock, "hld_c")
+        assert isinstance(delivery.verdict, Outcome), delivery.verdict
+        assert delivery.verdict.reason == "end_not_confirmed"
         store.close()
         presence.leave()
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from duly.testing.__main__ import places_of
+from duly.testing.many import places_of
 from duly.testing.storm import play
 
 SEEDS = 48

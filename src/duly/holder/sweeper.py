@@ -128,7 +128,8 @@ class Sweeper:
                 continue
             former = session.holders.by_id(run.holder or "")
             last_seen = former.last_beat_at if former else run.started_at or session.now
-            elsewhere = why != "stray" and self._is_elsewhere(former, run)
+            # Where it began, not where it was held last: who took it over before us may have come from elsewhere too.
+            elsewhere = self._is_elsewhere(_began_by(session, run) or former, run)
             step = lifecycle.take_over(
                 run,
                 holder=self._holder,
@@ -159,7 +160,7 @@ class Sweeper:
         return taken
 
     def _is_elsewhere(self, former: HolderRow | None, run: Run) -> bool:
-        """The former holder worked in another run folder: the file has two names, or was moved."""
+        """Whose work it is worked in another run folder: the file has two names, or was moved."""
         if former is not None:
             return presence.folder_of(former.place) != presence.folder_of(self._place)
         return run.handed_to != self._place and self._life(run.holder or "") == "unknown"
@@ -224,3 +225,12 @@ class Sweeper:
         for id_ in dead:
             presence.forget(self._run_folder, id_)
         return True
+
+
+def _began_by(session: Session, run: Run) -> HolderRow | None:
+    """The holder that claimed this attempt; the traces of its work lie in that one's run folder."""
+    for written in reversed(session.ledger.of_run(run.id)):
+        entry = written.entry
+        if entry.kind == "claimed" and entry.attempt == run.attempt:
+            return session.holders.by_id(entry.holder or "")
+    return None
