@@ -194,10 +194,32 @@ def test_an_attempt_that_fails_after_its_task_was_taken_out_is_not_tried_again(t
         assert told.details["refused"] == refused
 
 
-def test_an_edit_of_the_schedule_or_of_the_retries_leaves_a_run_that_was_tried_as_it_was(tmp_path: Path) -> None:
+def test_another_schedule_ends_a_retry_that_waits_with_the_outcome_of_its_last_attempt(tmp_path: Path) -> None:
     with scene(tmp_path) as s:
         run = fail(s, s.held(retries=2))
-        edits.edit(s.store, "one", {"rules": {"retries": 0}, "triggers": ["daily 12:00"]}, by="ann")
+        edits.edit(s.store, "one", {"triggers": ["daily 12:00"]}, by="ann")
+        ended = s.run(run.id)
+        assert (ended.state, ended.outcome, ended.reason) == ("ended", "failed", run.reason)
+        [told] = [one for one in s.entries() if one.kind == "ended"]
+        assert (told.details["refused"], told.by) == ("schedule_changed", "ann")
+        assert s.faults() == []
+
+
+def test_another_schedule_leaves_a_retry_of_a_run_by_hand_and_one_whose_attempt_runs(tmp_path: Path) -> None:
+    with scene(tmp_path) as s:
+        s.add("one", hourly(), retries=2)
+        won = by_hand(s)
+        edits.edit(s.store, "one", {"triggers": ["daily 12:00"]}, by="ann")
+        run = fail(s, won)
+        assert run.state == "waiting"
+        edits.edit(s.store, "one", {"triggers": ["daily 13:00"]}, by="ann")
+        assert s.run(run.id) == run
+
+
+def test_an_edit_of_the_retries_leaves_a_run_that_was_tried_as_it_was(tmp_path: Path) -> None:
+    with scene(tmp_path) as s:
+        run = fail(s, s.held(retries=2))
+        edits.edit(s.store, "one", {"rules": {"retries": 0}, "description": "other"}, by="ann")
         assert s.run(run.id) == run
         won = again(s)
         assert won.run.definition_version == run.definition_version

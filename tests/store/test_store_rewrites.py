@@ -161,16 +161,32 @@ def test_a_live_run_goes_on_by_the_definition_it_was_started_with(tmp_path: Path
         assert s.faults() == []
 
 
-def test_a_run_between_two_attempts_goes_on_by_its_own_definition_through_a_change_of_schedule(tmp_path: Path) -> None:
+def test_a_run_between_two_attempts_goes_on_by_its_own_definition_through_another_edit(
+    tmp_path: Path,
+) -> None:
     with scene(tmp_path) as s:
         won = s.held("one", on_interrupt="retry")
         s.settle(won, Interrupted(why="holder_died", ended_at=s.clock.moment))
-        done = edit(s, triggers=["daily 12:00"], action={"argv": ["other"]})
+        done = edit(s, action={"argv": ["other"]})
         assert done.ended == 0
         (again,) = s.claim()
         assert (again.run.id, again.run.definition_version) == (won.run.id, 1)
         assert again.definition.action["argv"] == ("true",)
         s.settle(again)
+        assert s.faults() == []
+
+
+def test_a_run_that_waits_between_two_attempts_ends_as_its_last_one_did_when_the_schedule_changes(
+    tmp_path: Path,
+) -> None:
+    with scene(tmp_path) as s:
+        won = s.held("one", on_interrupt="retry")
+        s.settle(won, Interrupted(why="holder_died", ended_at=s.clock.moment))
+        done = edit(s, triggers=["daily 12:00"])
+        assert done.ended == 1
+        run = s.run(won.run.id)
+        assert (run.state, run.outcome, run.reason) == ("ended", "abandoned", "holder_died")
+        assert s.claim() == []
         assert s.faults() == []
 
 

@@ -111,12 +111,12 @@ def _moves_starts(old: Definition, new: Definition) -> bool:
 
 
 def _end_old_runs(session: Session, before: Task, definition: Definition, *, by: str) -> int:
-    """End the waiting runs that the old schedule opened; one that had an attempt goes on with its own definition."""
+    """End the waiting runs that the old schedule opened; one that had an attempt ends with the outcome of its last."""
     events = _on(before.definition.triggers) != _on(definition.triggers)
     steps = [
         lifecycle.skip(run, reason="schedule_changed", now=session.now, details={}, by=by)
         for run in session.runs.waiting_of(before.id)
-        if lifecycle.last_outcome(run) is None and _is_old(run, events_too=events)
+        if _is_old(run, events_too=events)
     ]
     return len(move(session, steps))
 
