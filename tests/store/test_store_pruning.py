@@ -372,6 +372,21 @@ def test_the_logs_of_pruned_runs_go_and_those_of_others_stay(s: Scene) -> None:
     assert all(folder.exists() for folder in [*kept, other])
 
 
+def test_what_a_gate_left_in_a_folder_of_its_own_goes_with_its_run_and_is_counted(s: Scene) -> None:
+    s.add("one", hourly())
+    ran(s, 2)
+    old, _ = s.runs()
+    folder = log(s, old.id, 1)
+    make_folder(folder / "gate")
+    (folder / "gate" / "begun").write_bytes(b"y" * 50)
+    (folder / "gate" / "log").write_bytes(b"z" * 7)
+    os.utime(folder, (0, 0))
+    s.at(NINE + 10 * WEEK)
+    done = prune(s)
+    assert (done["logs"], done["log_bytes"]) == (1, 1057)
+    assert not folder.exists()
+
+
 def test_a_log_that_an_interrupted_prune_left_goes_with_the_next_one(s: Scene) -> None:
     s.add("one", hourly())
     left = log(s, "run_pruned_before", 1)

@@ -225,10 +225,12 @@ def _old_folders(attempts: Path, gone: set[str], ages: Ages) -> Iterator[tuple[P
 
 
 def _bytes_of(folder: Path) -> int:
+    """Count what all files in a folder hold, also those of a gate that was asked in a folder of its own."""
     total = 0
-    with contextlib.suppress(OSError):
-        for entry in os.scandir(folder):
-            total += entry.stat(follow_symlinks=False).st_size
+    for above, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(above, name)).st_size  # noqa: PTH118 - a name each, no more
     return total
 
 
