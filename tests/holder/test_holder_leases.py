@@ -1,8 +1,11 @@
 """Heart, guard, sweeper and settling: who holds, who has lost, who may take over; on a lease clock moved by hand."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from holder_scene import Stage, until_idle
 from test_holder_planning import settle_all
 
@@ -16,6 +19,7 @@ from duly.holder.tidying import Tidier
 from duly.operations import runs as asks
 from duly.operations.audit import verify
 from duly.ports import Outcome
+from duly.store import Session, Store
 
 MINUTE = timedelta(minutes=1)
 LEASE = timedelta(seconds=100)
@@ -269,6 +273,41 @@ def test_a_claim_whose_answer_was_lost_is_found_by_the_next_beat_and_given_back(
     [run] = stage.read().runs
     assert (run.state, run.attempt) == ("held", 2)
     assert "returned" in stage.read().kinds(run.id)
+    assert verify(stage.store) == []
+
+
+def test_a_take_over_whose_answer_was_lost_is_found_by_the_next_beat_and_looked_at(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = stage.holder()
+    stage.add("a", "manual")
+    asks.run_now(stage.store, "a", by="test")
+    until_idle(first)
+    stage.script.wait_for_starts(1)
+    stage.holders.remove(first)
+    first.die()
+    second = stage.holder()
+    real = type(second.store).write
+
+    @contextmanager
+    def write(store: Store, **how: Any) -> Iterator[Session]:
+        with real(store, **how) as session:
+            yield session
+        raise StoreAway("the answer to a write was lost, and it may stand")
+
+    with monkeypatch.context() as lost:
+        lost.setattr(type(second.store), "write", write)
+        with pytest.raises(StoreAway):
+            second.sweeper.step()
+    [run] = stage.read().runs
+    assert (run.state, run.holder) == ("held", second.id), "the write stands"
+    beaten = second.heart.step()
+    assert beaten.strays == (run.id,)
+    for taken in second.sweeper.strays(beaten.strays):
+        second.look_at(taken)
+    until_idle(second)
+    [run] = stage.read().runs
+    assert (run.state, run.outcome, run.reason) == ("ended", "abandoned", "holder_died")
     assert verify(stage.store) == []
 
 

@@ -6,6 +6,7 @@ waiting ── claim ──▶ held ── settle ──▶ ended
    └── skip, cancel ──▶ ended
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
@@ -13,6 +14,7 @@ from typing import Literal
 from duly.core.admission import rank_of
 from duly.core.fates import Opening
 from duly.core.lateness import refused_after_interruption
+from duly.core.ledger import attempts
 from duly.core.names import key_of
 from duly.core.occurrences import at_key
 from duly.core.reasons import ENDED
@@ -23,6 +25,8 @@ ERROR_MOST = 2_000
 """Characters of an error that are kept."""
 INTERRUPTIONS_MOST = 1
 """How often `on_interrupt: retry` tries a run again; the next interruption ends it."""
+DEATHS_MOST = 5
+"""How often a run is given back because its holder died before its work began; at the last of them it ends."""
 
 Interruption = Literal["holder_died", "lease_lost"]
 
@@ -132,17 +136,27 @@ def not_confirmed(run: Run, *, now: datetime, survivors: str) -> Step:
     return settle(run, "abandoned", now=now, reason="end_not_confirmed", error=survivors)
 
 
-def give_back(run: Run, *, now: datetime, why: str) -> Step:
+def give_back(run: Run, *, now: datetime, why: str, died: bool = False, deaths: int = 0) -> Step:
     """Return a claim that never began, free of charge: the attempt keeps its number, the next gets a new one.
 
-    With a wish to cancel on record it ends so instead.
+    With a wish to cancel on record it ends so instead. So does one whose holder `died` where so many had died over it
+    before (`deaths`) that it may be what kills them.
     """
     assert run.state == "held"
     if run.cancel_asked_at is not None:
         return settle(run, "cancelled", now=now, reason=run.cancel_why, error="it was cancelled before it began")
+    if died and deaths + 1 >= DEATHS_MOST:
+        told = f"{deaths + 1} processes died one after another before its work began: it may be what kills them"
+        return settle(run, "abandoned", now=now, reason="holder_died", error=told, details={"deaths": deaths + 1})
     after = replace(_released(run, now), state="waiting", worked_for=run.worked_for, started_at=None)
-    entry = _entry(run, "returned", now, reason="returned", holder=run.holder, details={"why": why, "fence": run.fence})
+    details: dict[str, object] = {"why": why, "fence": run.fence} | ({"died": True} if died else {})
+    entry = _entry(run, "returned", now, reason="returned", holder=run.holder, details=details)
     return Step(before=run, after=after, entries=(entry,))
+
+
+def deaths_of(entries: Iterable[Entry]) -> int:
+    """Count how often a run was given back because its holder had died, by its entries."""
+    return sum(entry.kind == "returned" and entry.details.get("died") is True for entry in entries)
 
 
 def take_over(run: Run, *, holder: str, token: str, lease_end_us: int, boot: str, now: datetime, why: str) -> Step:
@@ -250,6 +264,30 @@ def fence_lost(run: str, *, task: str | None, attempt: int, fence: int, holder: 
         reason="fence_lost",
         holder=holder,
         details={"fence": fence},
+    )
+
+
+def outcome_late(
+    run: Run, entries: Sequence[Entry], *, fence: int, outcome: RunOutcome, now: datetime, details: dict[str, object]
+) -> Entry | None:
+    """Tell of an outcome that was found when its attempt had been given up; it changes nothing, and is told once.
+
+    None where the attempt's end is known to be this one, or is nothing that it could contradict.
+    """
+    attempt = next((one for one in attempts(entries) if one.fence == fence), None)
+    if attempt is None or attempt.outcome != "abandoned" or outcome in {"abandoned", "cancelled"}:
+        return None
+    if any(entry.kind == "outcome_late" and entry.attempt == attempt.attempt for entry in entries):
+        return None
+    return Entry(
+        kind="outcome_late",
+        at=now,
+        task=run.task,
+        occurrence=run.occurrence,
+        run=run.id,
+        attempt=attempt.attempt,
+        holder=attempt.holder,
+        details={"fence": fence, "outcome": outcome, **details},
     )
 
 

@@ -61,7 +61,7 @@ class Recovery:
         if taken.rebooted:
             return self._after_reboot(taken)
         if self._traces.forbid_start(folder):
-            return self._unmarked(holding)
+            return self._unmarked(taken)
         while True:
             seen = self._traces.look(folder)
             match seen:
@@ -104,19 +104,20 @@ class Recovery:
             return Outcome(word="abandoned", reason="end_not_confirmed", error=told, confirmed=False)
         if not taken.holding.kept:
             if self._traces.gate_is_asked(taken.holding.assignment.folder):
-                return self._unmarked(taken.holding)
+                return self._unmarked(taken)
             return self._died(taken.last_seen_at, "its holder died, and its work with it")
         return None
 
-    def _unmarked(self, holding: Holding) -> Verdict:
+    def _unmarked(self, taken: TakenOver) -> Verdict:
         """There was no mark: it never began, unless somebody deleted the folder under work that lives."""
+        holding = taken.holding
         asked = holding.rules.gate is not None and self._traces.end_gate(holding.assignment)
         what = "its gate was being asked" if asked else "it had not begun"
         if not self._traces.lives(holding.run.id, holding.run.fence):
-            return Returned(why=f"{what} when its holder was gone")
+            return Returned(why=f"{what} when its holder was gone", died=taken.died)
         left = self._traces.end_living(holding.run.id, holding.run.fence)
         if asked and not left:
-            return Returned(why=f"{what} when its holder was gone, and was ended")
+            return Returned(why=f"{what} when its holder was gone, and was ended", died=taken.died)
         told = "its gate lives on" if asked else "its folder was gone while its work lived, which was ended"
         if left:
             told += f"; not ended: {', '.join(left)}"

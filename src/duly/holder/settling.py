@@ -23,9 +23,10 @@ AGAIN = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Returned:
-    """The claim never began and goes back, free of charge."""
+    """The claim never began and goes back, free of charge; `died`: because its holder is dead."""
 
     why: str
+    died: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +178,7 @@ class Settler:
                 lease_end_us = session.lease_us + self._handover_us
                 return lifecycle.hand_over(run, place=self._place, lease_end_us=lease_end_us, now=session.now)
             case Returned():
-                return lifecycle.give_back(run, now=session.now, why=verdict.why)
+                return self._returned(session, run, verdict)
             case Interrupted():
                 return self._interrupted(session, holding, run, verdict)
             case NotNow():
@@ -188,6 +189,10 @@ class Settler:
                 raise AssertionError("it is told, and is no step")
             case Outcome():
                 return self._ended(session, holding, run, verdict)
+
+    def _returned(self, session: Session, run: Run, back: Returned) -> Step:
+        deaths = lifecycle.deaths_of(one.entry for one in session.ledger.of_run(run.id)) if back.died else 0
+        return lifecycle.give_back(run, now=session.now, why=back.why, died=back.died, deaths=deaths)
 
     def _ended(self, session: Session, holding: Holding, run: Run, outcome: Outcome) -> Step:
         now = session.now

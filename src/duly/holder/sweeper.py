@@ -18,6 +18,7 @@ from duly.holder import presence
 from duly.holder.assignments import hold, is_kept
 from duly.holder.figures import Figures
 from duly.holder.holdings import Holding, Holdings
+from duly.runners.faulty import Faulty
 from duly.runners.registry import Registry
 from duly.store import Session, Store
 from duly.store.rows import HolderRow
@@ -35,6 +36,8 @@ class TakenOver:
     """Its former holder may still live: its work is ended, never adopted."""
     last_seen_at: datetime
     """The last instant at which the former holder was known to live."""
+    died: bool = False
+    """Its former holder is proven dead."""
     never_begun: bool = False
     """Known without a look: our own claim that was handed to nobody."""
     rebooted: bool = False
@@ -115,13 +118,15 @@ class Sweeper:
         taken: list[TakenOver] = []
         try:
             with self._store.write() as session:
-                taken = self._write(session, chosen, sent_us)
+                written = self._write(session, chosen, sent_us)
+            # Only what is known to stand: of an answer that was lost the next beat tells, and it is taken as a stray.
+            taken = written
         finally:
             self._holdings.claimed([one.holding for one in taken], ids)
         return taken
 
     def _write(self, session: Session, chosen: Sequence[tuple[Run, str]], sent_us: int) -> list[TakenOver]:
-        ready: list[tuple[Step, Definition, str, datetime, bool]] = []
+        ready: list[tuple[Step, Definition, str, datetime, HolderRow | None]] = []
         for run, why in chosen:
             definition = self._definition(session, run)
             if definition is None or not self._may_take(definition, why):
@@ -129,7 +134,7 @@ class Sweeper:
             former = session.holders.by_id(run.holder or "")
             last_seen = former.last_beat_at if former else run.started_at or session.now
             # Where it began, not where it was held last: who took it over before us may have come from elsewhere too.
-            elsewhere = self._is_elsewhere(_began_by(session, run) or former, run)
+            claimer = _began_by(session, run) or former
             step = lifecycle.take_over(
                 run,
                 holder=self._holder,
@@ -139,10 +144,10 @@ class Sweeper:
                 now=session.now,
                 why=why,
             )
-            ready.append((step, definition, why, last_seen, elsewhere))
+            ready.append((step, definition, why, last_seen, claimer))
         won = session.runs.move([step for step, *_ in ready], naming_lease=True)
         taken = []
-        for step, definition, why, last_seen, elsewhere in ready:
+        for step, definition, why, last_seen, claimer in ready:
             if step.after.id not in won:
                 continue
             session.ledger.add(step.entries)
@@ -152,9 +157,14 @@ class Sweeper:
                     holding=holding,
                     silent=why == "lease_over",
                     last_seen_at=last_seen,
-                    never_begun=why == "stray" and not holding.kept,
+                    died=why == "holder_died",
+                    # A stray may also be what we took over from another, whose work had begun.
+                    never_begun=why == "stray"
+                    and not holding.kept
+                    and claimer is not None
+                    and claimer.id == self._holder,
                     rebooted=why == "rebooted",
-                    elsewhere=elsewhere,
+                    elsewhere=self._is_elsewhere(claimer, step.before),
                 )
             )
         return taken
@@ -170,17 +180,19 @@ class Sweeper:
         return None if isinstance(read, Broken) else read
 
     def _may_take(self, definition: Definition, why: str) -> bool:
-        factory = self._registry.factory(str(definition.action["kind"]))
+        runner = self._registry.make(str(definition.action["kind"]))
+        if runner is None or isinstance(runner, Faulty):
+            return False
         # Work inside a silent process cannot be ended from here: its run stays that process's until it is dead.
-        return factory is not None and (why != "lease_over" or is_kept(factory(), definition))
+        return why != "lease_over" or is_kept(runner, definition)
 
     def _hold(self, session: Session, run: Run, definition: Definition, sent_us: int) -> Holding:
-        factory = self._registry.factory(str(definition.action["kind"]))
-        assert factory is not None
+        runner = self._registry.make(str(definition.action["kind"]))
+        assert runner is not None, "only what can be looked at here is taken"
         return hold(
             run,
             definition,
-            runner=factory(),
+            runner=runner,
             run_folder=self._run_folder,
             trust_end_us=sent_us + self._figures.trust_us,
             event=None if run.event is None else session.events.by_id(run.event),

@@ -1,12 +1,18 @@
-"""Clearing up after the dead: a holder that died between the commit of an end and its clearing left the traces."""
+"""Clearing up after the dead: a holder that died between the commit of an end and its clearing left the traces.
+
+What lies there may also tell how an attempt ended that was given up meanwhile: then the ledger is told, and no more.
+"""
 
 import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from duly.core import lifecycle
+from duly.core.run import Run
+from duly.core.spans import write_instant
 from duly.errors import StoreAway
-from duly.runners import folders
+from duly.runners import folders, keeping
 from duly.store import Store
 
 TRACES = frozenset(
@@ -29,13 +35,15 @@ class Tidier:
             found = dict(self._untidy())
             if not found:
                 return 0
-            with self._store.another_once() as store, store.read() as session:
-                runs = session.runs.by_ids(sorted({run for run, _ in found.values()}))
-            over = {run.id: run.fence + (run.state == "ended") for run in runs}
-            for path, (run, fence) in found.items():
-                if fence < over.get(run, 0):
-                    folders.remove_traces(path)
-                    cleared += 1
+            with self._store.another_once() as store:
+                with store.read() as session:
+                    runs = {run.id: run for run in session.runs.by_ids(sorted({id_ for id_, _ in found.values()}))}
+                over = {run.id: run.fence + (run.state == "ended") for run in runs.values()}
+                for path, (id_, fence) in found.items():
+                    if fence < over.get(id_, 0):
+                        _tell_late(store, runs[id_], fence, path)
+                        folders.remove_traces(path)
+                        cleared += 1
         return cleared
 
     def _untidy(self) -> Iterator[tuple[Path, tuple[str, int]]]:
@@ -45,3 +53,19 @@ class Tidier:
                 run, _, fence = entry.name.rpartition(".")
                 if fence.isdecimal() and TRACES.intersection(os.listdir(entry.path)):  # noqa: PTH208 - names suffice
                     yield Path(entry.path), (run, int(fence))
+
+
+def _tell_late(store: Store, run: Run, fence: int, folder: Path) -> None:
+    """Tell of an outcome that lies in the folder of an attempt which was given up, where nobody has told of it."""
+    seen = keeping.look(folder)
+    if not isinstance(seen, keeping.Ended):
+        return
+    found = keeping.outcome_from_exit(seen.exit)
+    details: dict[str, object] = {"exit_code": found.exit_code, "error": found.error}
+    if found.ended_at is not None:
+        details["ended_at"] = write_instant(found.ended_at)
+    with store.write() as session:
+        entries = [one.entry for one in session.ledger.of_run(run.id)]
+        told = lifecycle.outcome_late(run, entries, fence=fence, outcome=found.word, now=session.now, details=details)
+        if told is not None:
+            session.ledger.add([told])

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from duly.core.events import Event
 from duly.core.task import Task
+from duly.errors import StoreAway
 from duly.holder.assignments import hold
 from duly.holder.carrier import Carriers
 from duly.holder.dispatcher import Dispatcher, Won
@@ -14,6 +15,7 @@ from duly.holder.holdings import Holding, Holdings
 from duly.holder.inbox import Inbox
 from duly.holder.planner import Planner
 from duly.holder.settling import Delivery, Settled, Settler
+from duly.ports import Outcome
 from duly.runners import folders
 from duly.runners.registry import Registry
 from duly.store import Session, Store
@@ -70,6 +72,8 @@ class Writer:
         self._on_settled = on_settled
         self.accepting = True
         """New work is opened and claimed; else only what is held is brought to its end."""
+        self.claims_undone = 0
+        """Claims that a store in trouble undid, so that their runs wait again."""
         self.soonest: datetime | None = None
         """When the next turn is due by time alone."""
 
@@ -84,17 +88,30 @@ class Writer:
             raise
 
     def step_carefully(self) -> None:
-        """Write each delivery by itself, so that one which cannot be written keeps no other from it."""
+        """Write each delivery by itself, so that one which cannot be written keeps no other from it.
+
+        A run whose end cannot be written as it is ends abandoned, with the fault for its error.
+        """
         deliveries = self._inbox.take(DELIVERIES_A_TURN)
         left = list(deliveries)
         try:
             for delivery in deliveries:
-                with self._store.write() as session:
-                    settled = self.settler.step(session, [delivery])
+                try:
+                    settled = self._settle(delivery)
+                except StoreAway:
+                    raise
+                except Exception as error:  # noqa: BLE001 - a fault of ours in one run must not stop the others
+                    told = f"its end could not be written: {type(error).__name__}: {error}"
+                    given_up = Outcome(word="abandoned", reason="end_not_confirmed", error=told, confirmed=False)
+                    settled = self._settle(Delivery(holding=delivery.holding, verdict=given_up))
                 left.remove(delivery)
                 self._let_go(settled)
         finally:
             self._inbox.put_back(left)
+
+    def _settle(self, delivery: Delivery) -> list[Settled]:
+        with self._store.write() as session:
+            return self.settler.step(session, [delivery])
 
     def look(self) -> bool:
         """Ask without the lock whether a turn would find anything to do, and when the next is due."""
@@ -130,6 +147,9 @@ class Writer:
                     ended += self._trim(session, planned.tasks) if planned.runs else 0
                 self.soonest = self._planner.soonest(session)
             holdings = [self.hold(one, sent_us, events.get(one.run.event or "")) for one in won]
+        except BaseException:
+            self.claims_undone += len(won)
+            raise
         finally:
             self._holdings.claimed(holdings, [one.run.id for one in won])
         # What is held is handed out before anything else: nobody else would ever look after it.
@@ -143,13 +163,13 @@ class Writer:
 
     def hold(self, won: Won, sent_us: int, event: Event | None = None) -> Holding:
         """Make the holding of a claim that was won; `sent_us` is the lease clock before its first byte."""
-        factory = self._registry.factory(str(won.definition.action["kind"]))
-        assert factory is not None, "only kinds known here are claimed"
+        runner = self._registry.make(str(won.definition.action["kind"]))
+        assert runner is not None, "only kinds known here are claimed"
         gate = won.definition.rules.gate
         return hold(
             won.run,
             won.definition,
-            runner=factory(),
+            runner=runner,
             run_folder=self._run_folder,
             gate=None if gate is None or won.run.anyway else self._registry.asking(gate),
             trust_end_us=sent_us + self._figures.trust_us,

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from importlib.metadata import entry_points
 
 from duly.core.task import Gate
-from duly.ports import RunnerFactory
+from duly.ports import Runner, RunnerFactory
 from duly.runners.call import Call
 from duly.runners.command import Command
+from duly.runners.faulty import Faulty
 from duly.runners.gates import Asking
 from duly.runners.nurseries import Nursery
 
@@ -34,6 +35,17 @@ class Registry:
                 self._known[kind] = _installed(kind)
             return self._known[kind]
 
+    def make(self, kind: str) -> Runner | None:
+        """Make a runner for one attempt: one that fails it and says why where that of its kind cannot be made.
+
+        None for a kind nobody here can perform.
+        """
+        try:
+            factory = self.factory(kind)
+            return None if factory is None else factory()
+        except Exception as error:  # noqa: BLE001 - what others wrote must not keep anybody else from their work
+            return Faulty(error)
+
     def asking(self, gate: Gate) -> Asking:
         """Give what asks this gate for one attempt."""
         return Asking(self.nursery, gate)
@@ -47,8 +59,7 @@ class Registry:
     def starts_at_once(self, kind: str) -> bool:
         """Whether work of this kind needs nothing but this machine, as its runner says itself."""
         if kind not in self._at_once:
-            factory = self.factory(kind)
-            self._at_once[kind] = factory is not None and bool(getattr(factory(), "at_once", False))
+            self._at_once[kind] = bool(getattr(self.make(kind), "at_once", False))
         return self._at_once[kind]
 
     def close(self) -> None:
