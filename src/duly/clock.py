@@ -30,6 +30,16 @@ def lease_us() -> int:
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000 if told is None else told.lease_us()
 
 
+def slept_us() -> int:
+    """Microseconds that this machine has slept since its boot: what CLOCK_BOOTTIME counts and CLOCK_MONOTONIC does not.
+
+    Two readings of them one after the other are never closer, so that only a growth means anything.
+    """
+    if _told.get() is not None:
+        return 0
+    return (time.clock_gettime_ns(time.CLOCK_BOOTTIME) - time.clock_gettime_ns(time.CLOCK_MONOTONIC)) // 1000
+
+
 def monotonic_s() -> float:
     """Seconds on CLOCK_MONOTONIC, for waits and for measuring spans inside this process."""
     told = _told.get()
@@ -58,6 +68,10 @@ class Clock:
     def lease_us(self) -> int:
         """Microseconds on the lease clock."""
         return lease_us()
+
+    def slept_us(self) -> int:
+        """How long the machine has slept since its boot; only a growth means anything."""
+        return slept_us()
 
     def boot_id(self) -> str:
         """The boot to which the lease clock's instants belong."""

@@ -30,6 +30,7 @@ class SetClock(Clock):
     def __init__(self) -> None:
         self.civil = START
         self.lease = 10_000_000_000
+        self.slept = 0
         self.boot = "boot-1"
 
     def now(self) -> datetime:
@@ -38,8 +39,16 @@ class SetClock(Clock):
     def lease_us(self) -> int:
         return self.lease
 
+    def slept_us(self) -> int:
+        return self.slept
+
     def boot_id(self) -> str:
         return self.boot
+
+    def sleep(self, span: timedelta) -> None:
+        """The machine sleeps: civil time goes on, the lease clock stands."""
+        self.civil += span
+        self.slept += span // timedelta(microseconds=1)
 
     def pass_(self, span: timedelta) -> None:
         self.civil += span

@@ -33,6 +33,7 @@ FIELDS = [
     "start_at",
     "noticed_at",
     "noticed_by",
+    "outage",
     "run",
     "missed",
     "stretch",

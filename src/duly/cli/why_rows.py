@@ -9,7 +9,7 @@ from duly.cli import out
 from duly.cli.moments import away, full_text
 from duly.cli.table import Cell, pairs, plain, wrapped
 from duly.cli.why_parts import Rows, beside, hold_text, noticed, run, said, story, wall_of
-from duly.cli.words import colour, mark
+from duly.cli.words import colour, mark, rule_text
 from duly.core.figures import Wall, distance, local_text
 from duly.operations import why_answer
 from duly.operations.lookup import ending, told
@@ -177,7 +177,7 @@ def _reason(found: "Why") -> Rows:
 
 def _value(value: object) -> str:
     if isinstance(value, Mapping):
-        return " ".join(f"{key}={one}" for key, one in value.items())
+        return rule_text(value)
     if isinstance(value, Sequence) and not isinstance(value, str):
         return " ".join(str(one) for one in value)
     return "not set" if value is None else str(value)
@@ -193,6 +193,10 @@ def _record(found: "Why") -> Rows:
     if found.fate.run is None and found.fate.noticed_at is not None:
         name = "noticed" if missed is not None else "counted"
         rows.append((name, said(f"{local_text(found.fate.noticed_at, wall_of(found))} {noticed(found)}".rstrip())))
+    if found.outage is not None:
+        from duly.core.story import tell
+
+        rows.append(("outage", said(tell(found.outage.entry, wall_of(found)))))
     if missed is not None and missed.state != "closed":
         whom = f" by {missed.decided_by}" if missed.decided_by else ""
         decided = "" if missed.decided_at is None else f" {away(missed.decided_at, found.now)}{whom}"

@@ -111,6 +111,19 @@ ENDED: Mapping[str, str] = {
 }
 
 
+OUTAGES: Mapping[str, str] = {
+    "stopped": "nobody served: whoever served last had been stopped",
+    "died": "nobody served: whoever served last had died",
+    "boot": "nobody served: the machine was restarted",
+    "suspend": "the machine slept",
+    "clock_step": "the machine's clock was set",
+    "frozen": "the process that served stood still",
+    "store_away": "the store could not be used",
+    "restored": "the store was restored from a backup",
+}
+"""Why nobody served, or time did not go on as it does; told by `outages`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
     """A *no*: a reason of the closed set, a sentence for people, the figures behind it."""

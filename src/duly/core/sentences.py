@@ -10,7 +10,7 @@ from typing import Literal
 from duly.core import reasons
 from duly.core.figures import UTC_WALL, Wall, fill
 
-Use = Literal["not_due", "not_told", "no_start", "ended", "waiting", "ahead"]
+Use = Literal["not_due", "not_told", "no_start", "ended", "waiting", "ahead", "outage"]
 Templates = tuple[str, ...]
 
 NOT_DUE: Mapping[str, Templates] = {
@@ -180,6 +180,21 @@ AHEAD_BASE: Mapping[str, str] = {
     "seat": "its seat is taken",
 }
 
+OUTAGES: Mapping[str, Templates] = {
+    "boot": ("nobody served for {for_s}: the machine was restarted",),
+    "stopped": ("nobody served for {for_s} after {last} had been stopped",),
+    "died": ("nobody served for {for_s} after {last} had died",),
+    "suspend": ("the machine slept for {for_s}",),
+    "clock_step": ("the machine's clock was set {way} by {for_s}",),
+    "frozen": ("the process that served stood still for {for_s}",),
+    "store_away": (
+        "the store could not be used for {for_s}, and {claims_undone} claims were undone: {error}",
+        "the store could not be used for {for_s}: {error}",
+        "the store could not be used for {for_s}",
+    ),
+    "restored": ("the store was restored from a backup of {since}",),
+}
+
 FATES: Mapping[str, Templates] = {
     "not_due": ("{name} {is} not due then: {because}",),
     "never_due": ("{name} has not been due yet",),
@@ -228,6 +243,7 @@ TABLES: Mapping[Use, tuple[Mapping[str, Templates], Mapping[str, str]]] = {
     "ended": (ENDED, reasons.ENDED),
     "waiting": (WAITING, WAITING_BASE),
     "ahead": (AHEAD, AHEAD_BASE),
+    "outage": (OUTAGES, reasons.OUTAGES),
 }
 
 

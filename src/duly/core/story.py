@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from duly.core.figures import UTC_WALL, Wall, fill
 from duly.core.run import Entry
-from duly.core.sentences import Templates, sentence
+from duly.core.sentences import Templates, Use, sentence
 
 PUNCTUAL_S = 1.0
 """What was opened or begun so little after its instant was on time."""
@@ -55,11 +55,12 @@ KINDS: Mapping[str, Templates] = {
     "removed": ("removed by {by}",),
     "accepted": ("accepted by {by}",),
     "declined": ("declined by {by}: {note}", "declined by {by}"),
-    "outage": ("nobody served: {why}", "nobody served"),
+    "outage": ("{because}, from {since} to {until}", "{because}", "nobody served"),
     "holder_ended": ("the holder {holder} ended: {reason}", "the holder {holder} ended"),
 }
 """Kinds that tell the same with every reason; `opened` tells by whom."""
-NO_START_KINDS = frozenset({"missed", "skipped", "stretch"})
+USES: Mapping[str, Use] = {"missed": "no_start", "skipped": "no_start", "stretch": "no_start", "outage": "outage"}
+"""Whose sentence the reason of an entry is; of all other kinds it is that of an end."""
 
 
 def tell(entry: Entry, wall: Wall = UTC_WALL) -> str:
@@ -86,7 +87,7 @@ def _figures(entry: Entry, wall: Wall = UTC_WALL) -> dict[str, object]:
         "count": entry.count if entry.count is not None and entry.count > 1 else None,
     }
     if entry.reason is not None and entry.kind != "opened":
-        figures["because"] = sentence("no_start" if entry.kind in NO_START_KINDS else "ended", entry.reason, figures)
+        figures["because"] = sentence(USES.get(entry.kind, "ended"), entry.reason, figures)
     late = entry.details.get("late_by_s")
     if isinstance(late, int | float):
         figures["late"] = "on time" if late < PUNCTUAL_S else fill("{late_by_s} late", figures, wall)

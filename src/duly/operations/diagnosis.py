@@ -84,9 +84,9 @@ def shape(found: Examined) -> dict[str, object]:
 
 def reasons() -> list[dict[str, str]]:
     """List the closed set of reasons by use, each with its sentence."""
-    from duly.core.reasons import ENDED, NO_START, NOT_DUE, REFUSED
+    from duly.core.reasons import ENDED, NO_START, NOT_DUE, OUTAGES, REFUSED
 
-    uses = {"no_start": NO_START, "refused": REFUSED, "ended": ENDED, "not_due": NOT_DUE}
+    uses = {"no_start": NO_START, "refused": REFUSED, "ended": ENDED, "not_due": NOT_DUE, "outage": OUTAGES}
     return [
         {"use": use, "reason": reason, "sentence": sentence}
         for use, table in uses.items()

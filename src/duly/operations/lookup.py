@@ -13,6 +13,7 @@ from duly.core.run import Missed, Run
 from duly.core.task import Task
 from duly.errors import Invalid, Refused
 from duly.ids import ALPHABET, CHANCE_DIGITS, TIME_DIGITS
+from duly.store.rows import HolderRow
 from duly.store.store import Session
 
 ENDING_LEAST = 6
@@ -86,6 +87,17 @@ def find_missed(session: Session, word: str) -> Missed:
         raise Refused(
             "unknown_id", f"nothing missed is called {shown(word)}", details={"word": word}, hint="duly missed"
         )
+    return one
+
+
+def find_holder(session: Session, word: str) -> HolderRow:
+    """Find the holder a word means, gone or not; Refused `unknown_id`, Invalid when it is ambiguous."""
+    ids = _ids(session.holders.ids_like, "hld_", word)
+    if len(ids) > 1:
+        _ambiguous(word, ids)
+    one = session.holders.by_id(ids[0]) if ids else None
+    if one is None:
+        raise Refused("unknown_id", f"there is no holder {shown(word)}", details={"word": word}, hint="duly holders")
     return one
 
 

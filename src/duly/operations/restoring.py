@@ -224,7 +224,8 @@ def _at_rest(session: Session, *, file: Path, contents: copies.Contents, by: str
         "until": write_instant(session.now),
         "file": str(file),
     }
-    session.ledger.add([Entry(kind="outage", at=session.now, by=by, details=details)])
+    told = Entry(kind="outage", at=session.now, reason="restored", by=by, until_at=session.now, details=details)
+    session.ledger.add([told])
     return Restored(contents=contents, at=session.now, kept=None, due=due, ended=ended, pause=pause)
 
 

@@ -272,6 +272,7 @@ def holder(row: "HolderRow", *, state: str, running: int) -> dict[str, object]:
         "last_beat_at": instant(row.last_beat_at),
         "state": state,
         "slots": row.slots,
+        "passive": row.slots == 0,
         "running": running,
         "labels": list(row.labels),
         "version": row.version,

@@ -45,6 +45,7 @@ def why(found: Why) -> dict[str, object]:
         "start_at": shapes.instant(found.start_at),
         "noticed_at": shapes.instant(fate.noticed_at),
         "noticed_by": fate.noticed_by,
+        "outage": None if found.outage is None else shapes.entry(found.outage),
         "run": None if fate.run is None else _run(found, fate.run),
         "missed": None if fate.missed is None else shapes.missed(fate.missed),
         "stretch": None if fate.stretch is None else _stretch(fate.stretch),

@@ -18,6 +18,7 @@ from duly.core.spreading import start_of
 from duly.core.task import Broken, Definition, Task, timeout_of
 from duly.errors import DulyError, Refused
 from duly.operations.lookup import find_any
+from duly.operations.outages import outage_at
 from duly.operations.telling import waiting_for
 from duly.operations.why_ahead import fate_ahead, holds_now, lasting, living, of_trouble, over, taken_by, troubles
 from duly.operations.why_past import event_at, fate_at, of_run
@@ -35,6 +36,8 @@ RULE_OF_NOT_DUE: Mapping[str, str] = {
     "after_until": "until",
     "start_of": "spread",
 }
+NOT_HERE = frozenset({"not_due", "unknown"})
+"""Fates of instants for which it is no matter whether anybody served."""
 BESIDE_LOOKED_AT = 50
 """Runs opened before an instant, newest first, that are asked whether they were live then."""
 
@@ -97,6 +100,7 @@ def instant(asking: Asking, at: datetime) -> Why:
         serving=living(asking) if fate.use == "ahead" and asking.task.removed_at is None else None,
         beside=_beside(asking, min(at, now), fate.run),
         noticed_by=_holder(asking, fate.noticed_by),
+        outage=outage_at(asking.session, at) if at <= now and fate.word not in NOT_HERE else None,
         start_at=_start(asking, in_force, at) if fate.word != "not_due" else None,
     )
     return found if fate.run is None else _with_run(asking, found, fate.run)

@@ -126,6 +126,8 @@ class Why:
     """When it starts, with its spread."""
     noticed_by: HolderRow | None = None
     """The holder that found the instant, where it is still known."""
+    outage: Written | None = None
+    """The span in which nobody served, or time did not go on as it does, that the instant lies in."""
     waiting_for: Mapping[str, object] | None = None
     held_by: Holding | None = None
     holds: Sequence[Hold] = ()

@@ -82,6 +82,14 @@ BEGIN = Statement(
         until_us=bindparam("until_us", type_=throttles.c.until_us.type),
     )
 )
+LAST_BEFORE = Statement(
+    lambda: (
+        select(events.c.key, events.c.at_us)
+        .where(events.c.source == bindparam("source"), events.c.at_us <= bindparam("at_us"))
+        .order_by(events.c.at_us.desc(), events.c.id.desc())
+        .limit(1)
+    )
+)
 RUNS_OF = Statement(lambda: select(runs.c.id).where(runs.c.event == bindparam("event")).order_by(runs.c.id))
 
 
@@ -170,6 +178,11 @@ class Events:
             Source(name=row[0], last_at=from_us(row[1]), last_key=row[2], received=row[3])
             for row in self._line.rows(KNOWN)
         ]
+
+    def last_before(self, source: str, at: datetime) -> tuple[str | None, datetime] | None:
+        """The key and the moment of the last event of a source that came by this instant; None where none is kept."""
+        row = self._line.row(LAST_BEFORE, source=source, at_us=to_us(at))
+        return None if row is None else (row[0], from_us(row[1]))
 
     def window(self, task: str, key: str) -> datetime | None:
         """The end of a window of a task's throttle, over or not; None where none has begun."""

@@ -22,10 +22,16 @@ def _all() -> Select[Any]:
 INSERT = Statement(lambda: insert(holders).values({c.name: bindparam(c.name, type_=c.type) for c in holders.columns}))
 BY_ID = Statement(lambda: _all().where(holders.c.id == bindparam("id")))
 LIVING = Statement(lambda: _all().where(holders.c.state != "gone").order_by(holders.c.id))
+IDS_LIKE = Statement(
+    lambda: select(holders.c.id).where(holders.c.id.like(bindparam("pattern"), escape="\\")).limit(bindparam("most"))
+)
 BEFORE = Statement(
     lambda: _all().where(holders.c.id < bindparam("before")).order_by(holders.c.id.desc()).limit(bindparam("most"))
 )
-NEWER = Statement(lambda: _all().where(holders.c.state == "alive", holders.c.zone_data > bindparam("version")))
+NEWER = Statement(
+    # Who has no slots starts nothing, and so plans nothing either.
+    lambda: _all().where(holders.c.state == "alive", holders.c.zone_data > bindparam("version"), holders.c.slots > 0)
+)
 BEAT = Statement(
     lambda: (
         update(holders)
@@ -36,6 +42,24 @@ BEAT = Statement(
             claims=bindparam("claims"),
             claims_lost=bindparam("claims_lost"),
         )
+    )
+)
+DRAIN = Statement(
+    lambda: update(holders).where(holders.c.id == bindparam("of"), holders.c.state == "alive").values(state="draining")
+)
+LEAVE = Statement(
+    lambda: (
+        update(holders)
+        .where(holders.c.id == bindparam("of"))
+        .values(state="gone", last_beat_us=bindparam("last_beat_us"))
+    )
+)
+LAST_SEEN = Statement(
+    lambda: (
+        _all()
+        .where(holders.c.id != bindparam("but"), holders.c.slots > 0)
+        .order_by(holders.c.last_beat_us.desc())
+        .limit(1)
     )
 )
 SET_STATE = Statement(lambda: update(holders).where(holders.c.id == bindparam("of")).values(state=bindparam("state")))
@@ -77,6 +101,10 @@ class Holders:
         row = self._line.row(BY_ID, id=id_)
         return None if row is None else _of(row)
 
+    def ids_like(self, pattern: str, most: int) -> list[str]:
+        """Ids of holders that match a LIKE pattern."""
+        return [row[0] for row in self._line.rows(IDS_LIKE, pattern=pattern, most=most)]
+
     def with_newer_zone_data(self, version: str) -> list[HolderRow]:
         """Holders that claim, with newer zone data than these; whether they live is asked of beats and locks."""
         return [_of(row) for row in self._line.rows(NEWER, version=version)]
@@ -102,6 +130,19 @@ class Holders:
             )
             == 1
         )
+
+    def drain(self, id_: str) -> bool:
+        """Ask a holder that is alive to take no more work; False where it is leaving or gone already."""
+        return self._line.run(DRAIN, of=id_) == 1
+
+    def leave(self, id_: str, *, now: datetime) -> None:
+        """Mark a holder as gone by its own doing, which lived until now."""
+        self._line.run(LEAVE, of=id_, last_beat_us=to_us(now))
+
+    def last_seen(self, but: str) -> HolderRow | None:
+        """The holder that was last known to live of all that could start anything, but one."""
+        row = self._line.row(LAST_SEEN, but=but)
+        return None if row is None else _of(row)
 
     def set_state(self, id_: str, state: str) -> None:
         """Mark a holder as draining or gone."""

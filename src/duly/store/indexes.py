@@ -30,6 +30,8 @@ from duly.store.tables import (
 
 SWITCHES = "kind IN ('defined', 'enabled', 'disabled', 'paused', 'unpaused', 'removed')"
 """The entries that tell how a task stood; queries say it in these very words, for SQLite to use the index."""
+OUTAGES = "kind = 'outage'"
+"""The same for spans in which nobody served."""
 
 
 def _index(name: str, *columns: Column[Any], unique: bool = False, where: str | None = None) -> Index:
@@ -65,6 +67,7 @@ ALL = (
     _index("ledger_stretches", ledger.c.task, ledger.c.until_us, where="until_us IS NOT NULL"),
     _index("ledger_switches", ledger.c.task, ledger.c.at_us, where=SWITCHES),
     _index("ledger_passed_over", ledger.c.task, ledger.c.at_us, where="kind = 'skipped' AND run IS NULL"),
+    _index("ledger_outages", ledger.c.seq, where=OUTAGES),
     _index("limits_free", limits.c.free_us, where="free_us IS NOT NULL"),
     _index("task_limits_key", task_limits.c.key),
     _index("limit_starts_key", limit_starts.c.key, limit_starts.c.at_us),

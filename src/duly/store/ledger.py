@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import bindparam, func, or_, select
+from sqlalchemy import bindparam, func, or_, select, text
 
 from duly.core.run import Entry
+from duly.store import indexes
 from duly.store.engine import Line
 from duly.store.rows import LEDGER_COLUMNS, Written, entry_cells, entry_of
 from duly.store.sql import Statement, insert_batch
@@ -53,6 +54,15 @@ AT = Statement(
         .order_by(ledger.c.seq)
     )
 )
+OUTAGES = Statement(
+    lambda: (
+        select(*_columns)
+        # In the very words of its index.
+        .where(text(indexes.OUTAGES), ledger.c.seq < bindparam("before"))
+        .order_by(ledger.c.seq.desc())
+        .limit(bindparam("most"))
+    )
+)
 LAST = Statement(lambda: select(func.max(ledger.c.seq)))
 NEWEST = Statement(lambda: select(func.max(ledger.c.at_us)))
 
@@ -86,6 +96,10 @@ class Ledger:
     def before(self, seq: int, *, task: str | None = None, since_us: int = 0, most: int = 1000) -> list[Written]:
         """Entries with numbers below `seq`, newest first."""
         return self._read(BEFORE, before=seq, task=task, since_us=since_us, most=most)
+
+    def outages(self, before: int, *, most: int) -> list[Written]:
+        """Outages with numbers below `before`, the newest first."""
+        return self._read(OUTAGES, before=before, most=most)
 
     def newest_us(self) -> int | None:
         """The latest moment of any entry, by the clocks of who wrote them; reads all of it."""

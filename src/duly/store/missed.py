@@ -79,6 +79,14 @@ BETWEEN = Statement(
         .order_by(missed.c.due_us, missed.c.id)
     )
 )
+WITHIN = Statement(
+    lambda: (
+        _all()
+        .where(missed.c.due_us <= bindparam("last_us"), missed.c.until_us >= bindparam("first_us"))
+        .order_by(missed.c.due_us, missed.c.id)
+        .limit(bindparam("most"))
+    )
+)
 OF_RUN = Statement(lambda: _all().where(missed.c.run == bindparam("run"), missed.c.run.is_not(None)))
 DECIDE = Statement(
     lambda: (
@@ -150,6 +158,10 @@ class MissedOnes:
     def between(self, task: str, first: datetime, last: datetime) -> list[Missed]:
         """Missed ones of a task that have to do with a span, both ends included, in order of their beginnings."""
         return self._read(BETWEEN, task=task, first_us=to_us(first), last_us=to_us(last))
+
+    def within(self, first: datetime, last: datetime, *, most: int) -> list[Missed]:
+        """Missed ones of all tasks that have to do with a span, both ends included; reads them all."""
+        return self._read(WITHIN, first_us=to_us(first), last_us=to_us(last), most=most)
 
     def of_run(self, run: str) -> list[Missed]:
         """The missed ones that name a run: it became it, or was too late to go on."""

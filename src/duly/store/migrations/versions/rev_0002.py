@@ -164,6 +164,7 @@ def _indexes() -> None:
     _index("ledger_stretches", "ledger", ["task", "until_us"], where="until_us IS NOT NULL")
     _index("ledger_switches", "ledger", ["task", "at_us"], where=SWITCHES)
     _index("ledger_passed_over", "ledger", ["task", "at_us"], where="kind = 'skipped' AND run IS NULL")
+    _index("ledger_outages", "ledger", ["seq"], where="kind = 'outage'")
     _index("limits_free", "limits", ["free_us"], where="free_us IS NOT NULL")
     _index("task_limits_key", "task_limits", ["key"])
     _index("limit_starts_key", "limit_starts", ["key", "at_us"])
