@@ -23,7 +23,7 @@ NOT_YET = ("agents", "secrets")
 SLOTS_MOST = 10_000
 SLOTS_LEAST = 4
 
-Kind = Literal["path", "count", "span", "switch"]
+Kind = Literal["path", "count", "span", "switch", "word"]
 Origin = Literal["flag", "environment", "file", "default"]
 Value = str | int | bool | timedelta | None
 
@@ -43,6 +43,8 @@ class Setting:
     zero: bool = False
     """Whether a span of nothing makes sense."""
     most: int = 0
+    words: tuple[str, ...] = ()
+    """What a word may be."""
 
 
 SETTINGS: tuple[Setting, ...] = (
@@ -86,6 +88,33 @@ SETTINGS: tuple[Setting, ...] = (
         flag="--drain",
         help="how long live runs may go on at a stop",
         default=timedelta(seconds=30),
+        zero=True,
+    ),
+    Setting(
+        key="serve.on_stop",
+        kind="word",
+        variable="DULY_SERVE_ON_STOP",
+        flag="--on-stop",
+        help="what becomes at a stop of what still runs: hand-over or cancel",
+        default="hand-over",
+        words=("hand-over", "cancel"),
+    ),
+    Setting(
+        key="serve.catch_up_delay",
+        kind="span",
+        variable="DULY_SERVE_CATCH_UP_DELAY",
+        flag="--catch-up-delay",
+        help="how long catching up of agents and webhooks waits after a start that finds nobody else",
+        default=timedelta(seconds=10),
+        zero=True,
+    ),
+    Setting(
+        key="serve.catch_up_spacing",
+        kind="span",
+        variable="DULY_SERVE_CATCH_UP_SPACING",
+        flag="--catch-up-spacing",
+        help="how far apart those of one project start",
+        default=timedelta(seconds=1),
         zero=True,
     ),
     Setting(
@@ -240,13 +269,13 @@ def _of_text(setting: Setting, text: str, where: str) -> Value:
         if word not in {"1", "true", "yes", "on", "0", "false", "no", "off"}:
             raise Invalid(f"{shown(text)} is neither true nor false", field=where, text=text, at=0)
         return word in {"1", "true", "yes", "on"}
-    return text
+    return _one_of(setting, text, where) if setting.kind == "word" else text
 
 
 def _of_file(setting: Setting, value: object, path: Path) -> Value:
     where = f"{path}: {setting.key}"
     wanted = {"count": "a whole number", "switch": "true or false"}.get(setting.kind, "a text")
-    kinds: Mapping[str, type] = {"count": int, "switch": bool, "span": str, "path": str}
+    kinds: Mapping[str, type] = {"count": int, "switch": bool, "span": str, "path": str, "word": str}
     if type(value) is not kinds[setting.kind]:
         raise Invalid(f"{shown(value)} is not {wanted}", field=where)
     if isinstance(value, bool):
@@ -256,7 +285,17 @@ def _of_file(setting: Setting, value: object, path: Path) -> Value:
     assert isinstance(value, str)
     if setting.kind == "span":
         return read_span(value, field=where, zero=setting.zero)
-    return _beside(value, path)
+    return _one_of(setting, value, where) if setting.kind == "word" else _beside(value, path)
+
+
+def _one_of(setting: Setting, text: str, where: str) -> str:
+    word = text.strip().lower().replace("_", "-")
+    if word not in setting.words:
+        near = nearest(word, setting.words) or setting.words[0]
+        raise Invalid(
+            f"{shown(text)} is not one of {', '.join(setting.words)}", field=where, text=text, at=0, hint=near
+        )
+    return word
 
 
 def _bounded(setting: Setting, value: int, where: str) -> int:

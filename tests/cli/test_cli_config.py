@@ -60,14 +60,20 @@ def test_serve_is_given_what_the_file_says_where_no_flag_says_otherwise(scene: S
 
     scene.monkeypatch.setattr("duly.app.service.serve", serve)
     write(scene, '[serve]\nslots = 7\nbeat = "5s"\ndrain = "0s"\nallow_network_fs = true\n')
-    scene.ok("serve", "--beat", "7s")
-    assert {name: str(given[name]) for name in ("slots", "beat", "lease", "drain", "allow_network_fs")} == {
+    scene.monkeypatch.setenv("DULY_SERVE_CATCH_UP_SPACING", "3s")
+    scene.ok("serve", "--beat", "7s", "--on-stop", "cancel")
+    wanted = {
         "slots": "7",
         "beat": "0:00:07",
         "lease": "0:01:40",
         "drain": "0:00:00",
+        "on_stop": "cancel",
+        "catch_up_delay": "0:00:10",
+        "catch_up_spacing": "0:00:03",
+        "passive": "False",
         "allow_network_fs": "True",
     }
+    assert {name: str(given[name]) for name in wanted} == wanted
 
 
 def test_duly_config_names_another_file_and_that_must_be_there(scene: Scene) -> None:
@@ -150,6 +156,10 @@ BAD_VALUES = {
     "a beat without unit": ('[serve]\nbeat = "20"\n', "{file}: serve.beat: a span needs a unit"),
     "a beat that is a number": ("[serve]\nbeat = 20\n", "{file}: serve.beat: 20 is not a text"),
     "a switch of words": ('[serve]\nallow_network_fs = "yes"\n', '{file}: serve.allow_network_fs: "yes" is not true'),
+    "a stop of another kind": (
+        '[serve]\non_stop = "handover"\n',
+        '{file}: serve.on_stop: "handover" is not one of hand-over, cancel',
+    ),
     "a lease of a beat": ('[serve]\nlease = "20s"\n', "{file}: 20s is not more than two beats of 20s"),
 }
 
@@ -173,7 +183,13 @@ def test_a_value_that_cannot_be_used_is_refused_where_it_is_asked_for_and_named_
 
 
 @pytest.mark.parametrize(
-    ("variable", "value"), [("DULY_SERVE_SLOTS", "0"), ("DULY_SERVE_BEAT", "5"), ("DULY_SERVE_ALLOW_NETWORK_FS", "x")]
+    ("variable", "value"),
+    [
+        ("DULY_SERVE_SLOTS", "0"),
+        ("DULY_SERVE_BEAT", "5"),
+        ("DULY_SERVE_ALLOW_NETWORK_FS", "x"),
+        ("DULY_SERVE_ON_STOP", "x"),
+    ],
 )
 def test_a_variable_that_cannot_be_used_is_named(scene: Scene, variable: str, value: str) -> None:
     scene.monkeypatch.setenv(variable, value)

@@ -19,7 +19,9 @@ ENTRY = "seq at task occurrence run attempt kind reason holder by count until_at
 PREVIEW = "due_at start_at local zone offset note words"
 STATUS = """store holders_alive tasks runs open_missed open_questions failing budgets next_due_at version"""
 MISSED = """id task occurrence due_at until_at count reason noticed_at holder state decided_by decided_at note run"""
-HOLDER = """id host pid started_at last_beat_at state slots running labels version zone_data claims claims_lost"""
+HOLDER = (
+    """id host pid started_at last_beat_at state slots passive running labels version zone_data claims claims_lost"""
+)
 
 
 def fields(listed: str) -> set[str]:

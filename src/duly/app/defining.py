@@ -5,12 +5,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from duly import clock, zones
 from duly.app.naming import name_of
 from duly.app.values import Moment, Span
-from duly.config import SLOTS_MOST
+from duly.config import BY_KEY, SLOTS_MOST
 from duly.core import spans, when
 from duly.core.action_fields import ACTION as ACTION_FIELDS
 from duly.core.action_fields import FIELDS_OF
@@ -22,7 +22,7 @@ from duly.core.task import Task
 from duly.errors import Invalid, Refused
 
 if TYPE_CHECKING:
-    from duly.holder.wish import Wish
+    from duly.holder.wish import OnStop, Wish
     from duly.store.store import Store
 
 LOG = logging.getLogger("duly")
@@ -31,6 +31,7 @@ PLAIN = ("project", "zone", "description", "labels", "enabled")
 OF_ACTION = {"args": "args", "place": "in", "cwd": "cwd", "env": "env"}
 KNOWN = ("call", "command", "shell", *PLAIN, *OF_ACTION, *sorted(RULE_NAMES))
 SOURCE = "library"
+ON_STOP = BY_KEY["serve.on_stop"].words
 TRIES = 3
 """Others may add or remove a task of the same name between two looks."""
 
@@ -142,8 +143,20 @@ def wish_of(how: Mapping[str, Any], *, until_idle: bool) -> "Wish":
     slots = how.get("slots")
     if slots is not None and (not isinstance(slots, int) or isinstance(slots, bool) or not 1 <= slots <= SLOTS_MOST):
         raise Invalid(f"{shown(slots)} is not between 1 and {SLOTS_MOST:,}", field="slots")
-    refuse_unknown(how, ("slots", "labels", "beat", "lease", "drain"), "")
-    return wish(slots=slots, labels=how.get("labels", ()), until_idle=until_idle, outlasts=True, **given)
+    refuse_unknown(how, ("slots", "labels", "beat", "lease", "drain", "on_stop"), "")
+    on_stop = how.get("on_stop", ON_STOP[0])
+    if on_stop not in ON_STOP:
+        raise Invalid(f"{shown(on_stop)} is not one of {', '.join(ON_STOP)}", field="on_stop")
+    return wish(
+        slots=slots,
+        labels=how.get("labels", ()),
+        until_idle=until_idle,
+        on_stop=cast("OnStop", on_stop),
+        outlasts=True,
+        beat=given.get("beat"),
+        lease=given.get("lease"),
+        drain=given.get("drain"),
+    )
 
 
 def moment(given: Moment | timedelta | None, field: str) -> datetime | None:

@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
+from duly.app.first import stand_behind_one
 from duly.core.spans import write_instant
 from duly.errors import StoreAway
 from duly.holder.holder import Holder, Tell
-from duly.holder.wish import wish
+from duly.holder.wish import CATCH_UP_DELAY, CATCH_UP_SPACING, OnStop, wish
 from duly.runners.registry import Registry
 from duly.store import Store, making, mounts
 from duly.store.address import Address
@@ -36,6 +37,10 @@ def serve(
     beat: timedelta | None = None,
     lease: timedelta | None = None,
     drain: timedelta | None = None,
+    on_stop: OnStop = "hand-over",
+    passive: bool = False,
+    catch_up_delay: timedelta = CATCH_UP_DELAY,
+    catch_up_spacing: timedelta = CATCH_UP_SPACING,
     as_json: bool = False,
     allow_network_fs: bool = False,
     labels: Sequence[str] = (),
@@ -43,9 +48,21 @@ def serve(
     """Serve a store until TERM or INT, or until idle where that was wished; gives the exit code.
 
     The store is made where there was none and brought up to date where it is older. StoreAway, StoreNewer and
-    Invalid say why it cannot be served.
+    Invalid say why it cannot be served. As the first process of a container it stands behind a small one of its own,
+    and ends all that runs when it stops.
     """
-    wanted = wish(slots=slots, beat=beat, lease=lease, drain=drain, until_idle=until_idle, labels=labels)
+    wanted = wish(
+        slots=slots,
+        beat=beat,
+        lease=lease,
+        drain=drain,
+        until_idle=until_idle,
+        on_stop="cancel" if stand_behind_one() else on_stop,
+        passive=passive,
+        labels=labels,
+        catch_up_delay=catch_up_delay,
+        catch_up_spacing=catch_up_spacing,
+    )
     store = opened(address, allow_network_fs=allow_network_fs)
     try:
         sys.setswitchinterval(SWITCH_INTERVAL_S)

@@ -83,6 +83,8 @@ class Serving(TypedDict, total=False):
     """How many runs at once; 4, or as many as CPUs where those are more."""
     drain: Span
     """How long live runs may go on at a stop before they are left to whoever serves next."""
+    on_stop: Literal["hand-over", "cancel"]
+    """What becomes then of commands that still run: left to whoever serves next, or ended."""
     labels: Sequence[str]
     beat: Span
     lease: Span

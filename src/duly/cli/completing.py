@@ -162,6 +162,7 @@ def _stored(ctx: click.Context, name: str) -> list[tuple[str, str]]:
         **dict.fromkeys(TASKS, _tasks),
         "which": _tasks_and_runs,
         "run": _live_runs,
+        "holder": _holders,
         "project": _projects,
         "key": _limits if ctx.parent is not None and ctx.parent.command.name == "limit" else _nothing,
     }
@@ -209,6 +210,11 @@ def _runs(session: "Session", *, live: bool) -> Iterator[tuple[str, str]]:
 def _projects(session: "Session") -> Iterator[tuple[str, str]]:
     for name in session.projects.names():
         yield name, ""
+
+
+def _holders(session: "Session") -> "Iterator[tuple[str, str]]":
+    for row in session.holders.living():
+        yield row.id, f"{row.host}, pid {row.pid}"
 
 
 def _limits(session: "Session") -> Iterator[tuple[str, str]]:

@@ -53,6 +53,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "verify": ("status", "check the promises on this store"),
     "limit": ("limits", "set, list and remove limits over many tasks"),
     "holders": ("holding", "list the processes that serve this store"),
+    "outages": ("outages", "list when nobody served, and what was missed by it"),
+    "drain": ("draining", "let those who serve end what they run, and leave"),
     "fence": ("holding", "say whether a fence is current"),
     "export": ("exporting", "write the definitions of tasks as YAML or JSON"),
     "backup": ("keeping", "copy the store whole, while it is used"),

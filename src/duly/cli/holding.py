@@ -81,7 +81,7 @@ def _row(one: dict[str, object], now: datetime) -> list[Cell | str]:
         plain(str(one["host"])),
         str(one["pid"]),
         Cell(text=state, styles=COLOURS[state]),
-        f"{one['running']}/{one['slots']}",
+        "passive" if one["passive"] else f"{one['running']}/{one['slots']}",
         away(datetime.fromisoformat(str(one["last_beat_at"])), now),
         away(datetime.fromisoformat(str(one["started_at"])), now),
         f"{one['claims']}" + (f" ({one['claims_lost']} lost)" if one["claims_lost"] else ""),

@@ -14,6 +14,10 @@ from duly.errors import Invalid
 
 if TYPE_CHECKING:
     from duly.config import InForce
+    from duly.holder.wish import OnStop
+
+
+SPANS = ("beat", "lease", "drain", "catch_up_delay", "catch_up_spacing")
 
 
 @command(
@@ -26,12 +30,30 @@ if TYPE_CHECKING:
         click.Option(["--lease"], metavar="SPAN", help="How long a claim holds without a beat.  [100s]"),
         click.Option(["--drain"], metavar="SPAN", help="How long live runs may go on at a stop.  [30s]"),
         click.Option(
+            ["--on-stop"],
+            metavar="hand-over|cancel",
+            help="What becomes then of what still runs: hand-over leaves commands to whoever serves next, cancel ends "
+            "them. The first process of a container always ends them.  [hand-over]",
+        ),
+        click.Option(
             ["--label", "labels"],
             metavar="L",
             multiple=True,
             help="A label this process has, for tasks that need it (may be repeated).",
         ),
+        click.Option(
+            ["--catch-up-delay"],
+            metavar="SPAN",
+            help="After a start that finds nobody else, what was missed and asks others than this machine (agents, "
+            "webhooks) waits for so long.  [10s]",
+        ),
+        click.Option(["--catch-up-spacing"], metavar="SPAN", help="And those of one project start so far apart.  [1s]"),
         click.Option(["--until-idle"], is_flag=True, help="Stop when nothing is due, waiting or running."),
+        click.Option(
+            ["--passive"],
+            is_flag=True,
+            help="Start nothing: only look after what others leave when they stop or die.",
+        ),
         click.Option(
             ["--allow-network-fs"],
             is_flag=True,
@@ -40,12 +62,16 @@ if TYPE_CHECKING:
         ),
     ],
 )
-def serve(until_idle: bool, labels: tuple[str, ...], allow_network_fs: bool | None, **given: str | None) -> int:
+def serve(
+    until_idle: bool, passive: bool, labels: tuple[str, ...], allow_network_fs: bool | None, **given: str | None
+) -> int:
     """Serve a store."""
+    if passive:
+        _check_passive(until_idle, given["slots"])
     from duly.app import service
     from duly.core.spans import write_span
 
-    spans = {name: cast(timedelta, _set(f"serve.{name}", given[name]).value) for name in ("beat", "lease", "drain")}
+    spans = {name: cast(timedelta, _set(f"serve.{name}", given[name]).value) for name in SPANS}
     if spans["lease"] <= 2 * spans["beat"]:
         lease, beat = write_span(spans["lease"]), write_span(spans["beat"])
         raise Invalid(
@@ -56,11 +82,20 @@ def serve(until_idle: bool, labels: tuple[str, ...], allow_network_fs: bool | No
         address(),
         slots=cast(int | None, _set("serve.slots", given["slots"]).value),
         until_idle=until_idle,
+        on_stop=cast("OnStop", _set("serve.on_stop", given["on_stop"]).value),
+        passive=passive,
         labels=labels,
         as_json=settings().as_json,
         allow_network_fs=_set("serve.allow_network_fs", allow_network_fs).value is True,
         **spans,
     )
+
+
+def _check_passive(until_idle: bool, slots: str | None) -> None:
+    if until_idle:
+        raise Invalid("it starts nothing, and so would wait for others to be idle", field="--passive and --until-idle")
+    if slots is not None:
+        raise Invalid("it starts nothing, and so has no slots", field="--passive and --slots")
 
 
 def _set(key: str, flag: str | bool | None) -> "InForce":

@@ -64,7 +64,7 @@ def _tell(found: Mapping[str, object], now: datetime) -> None:
     rows += [("paused", Cell(text=plain(_hold(hold, now)), wraps=True)) for hold in holds]
     for holder in cast(list[dict[str, object]], found["holders"]):
         beat = datetime.fromisoformat(str(holder["last_beat_at"]))
-        busy = f"{holder['running']}/{holder['slots']} slots"
+        busy = "passive" if holder["passive"] else f"{holder['running']}/{holder['slots']} slots"
         stopping = ", draining" if holder["state"] == "draining" else ""
         text = f"{holder['id']}  {holder['host']} pid {holder['pid']}, {busy}{stopping}, beat"
         rows.append(("holder", Cell(text=plain(f"{text} {away(beat, now)}"), wraps=True)))

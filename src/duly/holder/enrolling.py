@@ -2,12 +2,17 @@
 
 import os
 import socket
+from collections.abc import Callable
 
 import duly
+from duly import clock as machine
 from duly import zones
 from duly.clock import MICROSECOND, Clock
+from duly.errors import StoreBusy
+from duly.holder.figures import Figures
 from duly.holder.wish import Wish
 from duly.runners import processes
+from duly.store import Session, Store
 from duly.store.rows import HolderRow
 
 
@@ -34,3 +39,30 @@ def row_of(id_: str, place: str, wish: Wish, clock: Clock) -> HolderRow:
         claims=0,
         claims_lost=0,
     )
+
+
+def enter(
+    store: Store,
+    row: HolderRow,
+    figures: Figures,
+    *,
+    begin: Callable[[Session], None],
+    away: Callable[[StoreBusy], None],
+    stopped: Callable[[], bool],
+) -> None:
+    """Register when the lock is to be had: a frozen sibling may have it, and is past its lease one lease later.
+
+    `begin` does in the same write what belongs to a beginning; `away` hears whenever the lock was not to be had.
+    """
+    until_s = machine.monotonic_s() + figures.lease_us / 1e6
+    while True:
+        try:
+            with store.write(patience_s=figures.beat_us / 1e6) as session:
+                session.holders.insert(row)
+                session.crowd.set_labels(row.id, row.labels)
+                begin(session)
+            return
+        except StoreBusy as error:
+            away(error)
+            if machine.monotonic_s() > until_s or stopped():
+                raise

@@ -5,14 +5,18 @@ from collections.abc import Callable, Mapping, Sequence
 
 from duly import clock as machine
 from duly import ids
+from duly.clock import MICROSECOND
 from duly.core.run import Entry
 from duly.errors import StoreAway, StoreBusy, StoreNewer
 from duly.holder import presence
+from duly.holder.absence import Absence
 from duly.holder.blocking import Unblocker
 from duly.holder.dispatcher import Dispatcher
-from duly.holder.enrolling import row_of
+from duly.holder.enrolling import enter, row_of
 from duly.holder.heart import Beaten, Beating, Guard, Heart
 from duly.holder.holdings import Holdings
+from duly.holder.leaving import Leaving
+from duly.holder.noticing import Noticing
 from duly.holder.pacing import Pacing
 from duly.holder.planner import Planner
 from duly.holder.presence import Presence, place_of
@@ -25,8 +29,7 @@ from duly.holder.tidying import Tidier
 from duly.holder.wish import Wish
 from duly.holder.writer import Writer
 from duly.runners.registry import Registry
-from duly.store import Store
-from duly.store.rows import HolderRow
+from duly.store import Session, Store
 
 LOOK_EVERY_S = 0.2
 """How often a waiting loop asks whether another process has changed the store; microseconds when not."""
@@ -35,9 +38,6 @@ WATCHED_LOOK_EVERY_S = 1.0
 ALONE_LOOK_EVERY_S = 2.0
 SWEEP_EVERY_S = 1.0
 AWAY_AGAIN_S = 1.0
-TOLD_AGAIN_S = 60.0
-STOP_WITHIN_S = 15.0
-"""After the drain, how long work that cannot be handed over is given to end."""
 
 Tell = Callable[[str, Mapping[str, object]], None]
 
@@ -53,6 +53,8 @@ class Holder:
         self.registry = registry
         self._stop = threading.Event()
         self._hurry = threading.Event()
+        self._draining = False
+        """Somebody asked for the end of this life once what it holds has ended."""
         self.forgotten = False
         """Others took this life for over while it slept: it claims nothing more, and a supervisor starts the next."""
         self._next_sweep_s = 0.0
@@ -62,8 +64,6 @@ class Holder:
         """The last sweep found no other holder and nothing held by one, and nobody has written since."""
         self._version_looked_s = 0.0
         self._echoes = 0
-        self._away_since_s: float | None = None
-        self._told_away_s: dict[str, float] = {}
         self._newer: StoreNewer | None = None
         self._presence = Presence(store.address.run_folder, self.id)
         self.place = place_of(store.address.run_folder, store.clock.boot_id())
@@ -78,6 +78,8 @@ class Holder:
         pacing = Pacing(registry.starts_at_once, wish.catch_up_delay, wish.catch_up_spacing)
         lives = presence.looking(store.address.run_folder, self._boot)
         self._planner = Planner(self.id, lives=lives, pacing=pacing)
+        self._absence = Absence(store.clock, tell)
+        self._noticing = Noticing(store, self.id, wish.figures.lease_us * MICROSECOND, lives)
         self.writer = Writer(
             store,
             planner=self._planner,
@@ -90,9 +92,24 @@ class Holder:
             figures=wish.figures,
             on_settled=self._told_settled,
         )
+        self.writer.accepting = not wish.passive
+        self._put_beside(wish)
+
+    def _put_beside(self, wish: Wish) -> None:
+        """Put together what stands beside the writer: heart, guard, and those that end and clear up."""
+        store = self.store
         self._heart_store = store.another()
         self.heart = Heart(self._heart_store, self.id, self._boot, wish.figures, self.holdings)
         self._stopping = Stopping(store, self.holdings)
+        self._leaving = Leaving(
+            wish,
+            holdings=self.holdings,
+            inbox=self._inbox,
+            writer=self.writer,
+            stopping=self._stopping,
+            look=self._look,
+            tell=self._tell,
+        )
         self._tidier = Tidier(store)
         self._deaths_tidied = -1  # once at the start too: the last to serve may have died alone
         self.unblocker = Unblocker(self._heart_store, self._boot, self._tell)
@@ -110,7 +127,7 @@ class Holder:
     def register(self) -> None:
         """Enter this life into the store, and take back tasks that were put aside."""
         row = row_of(self.id, self.place, self._wish, self.store.clock)
-        self._insert(row, machine.monotonic_s() + self._wish.figures.lease_us / 1e6)
+        enter(self.store, row, self._wish.figures, begin=self._begin, away=self._kept_out, stopped=self._stop.is_set)
 
     def stop(self) -> None:
         """Ask the loop to end; asked again, it drains no longer and hands over at once. Safe from a signal."""
@@ -129,7 +146,7 @@ class Holder:
         again = True
         while not self._stop.is_set():
             again = self._round(again)
-            if not again and self._wish.until_idle and self._is_idle():
+            if not again and (self._is_drained() or (self._wish.until_idle and self._is_idle())):
                 break
             if not again:
                 self._wait()
@@ -141,20 +158,14 @@ class Holder:
         """One round of the loop without its waiting: sweep, cancel, turn; says whether more may be found at once."""
         return self._round(again)
 
-    def _insert(self, row: HolderRow, until_s: float) -> None:
-        """Register when the lock is to be had: a frozen sibling may have it, and is past its lease one lease later."""
-        while True:
-            try:
-                with self.store.write(patience_s=self._wish.figures.beat_us / 1e6) as session:
-                    session.holders.insert(row)
-                    session.crowd.set_labels(row.id, row.labels)
-                    self._planner.begin(session)
-                return
-            except StoreBusy as error:
-                self._tell_away("store away", error)
-                self.unblocker.step()
-                if machine.monotonic_s() > until_s or self._stop.is_set():
-                    raise
+    def _begin(self, session: Session) -> None:
+        if not self._wish.passive:
+            self._noticing.begin(session)
+        self._planner.begin(session)
+
+    def _kept_out(self, error: StoreBusy) -> None:
+        self._absence.tell("store away", error)
+        self.unblocker.step()
 
     def quit(self) -> None:
         """Give everything back to the process after `run` is over, however that ended."""
@@ -176,13 +187,16 @@ class Holder:
         self.registry.close()
 
     def _round(self, again: bool) -> bool:
+        self._noticing.look()
         try:
+            self._noticing.step()
             self._sweep()
             changed = self._look()
             if again or changed or self._is_time() or len(self._inbox):
                 again = self._turn(again)
             self._look_at_version()
-            self._back()
+            if self._absence.begun_s is not None:
+                self._back()
         except StoreNewer as error:
             self._newer = error
             self._stop.set()
@@ -204,6 +218,7 @@ class Holder:
         if changed:
             self._nobody_else = False
             self._obey_cancels()
+            self._obey_drain()
         return changed
 
     def _turn(self, again: bool) -> bool:
@@ -234,7 +249,7 @@ class Holder:
         if self.writer.accepting and self.writer.soonest is not None:
             ahead_s = (self.writer.soonest - self.store.clock.now()).total_seconds()
             wait_s = min(wait_s, max(0.0, ahead_s))
-        if self._away_since_s is not None:
+        if self._absence.begun_s is not None:
             wait_s = AWAY_AGAIN_S
         self._inbox.wait(wait_s)
 
@@ -246,7 +261,8 @@ class Holder:
         if machine.monotonic_s() >= self._next_sweep_s:
             self._next_sweep_s = machine.monotonic_s() + SWEEP_EVERY_S
             self._stopping.step()
-            if not self._nobody_else:
+            # Who drains would never come to an end if it took over what others leave.
+            if not self._nobody_else and not self._draining:
                 # Handed out before anything else is asked of the store: nobody would look at them again.
                 self._adopt(self.sweeper.step())
                 # What appears after this sweep is noticed as a change, once there was a look to compare with.
@@ -278,6 +294,17 @@ class Holder:
             if holding is not None and holding.stop_why is None:
                 holding.stop(run.cancel_how, run.cancel_why)
 
+    def _obey_drain(self) -> None:
+        """Take no more work once the store says that this life shall end; what is held goes on to its end."""
+        if self._draining or self._stop.is_set():
+            return
+        with self.store.read() as session:
+            row = session.holders.by_id(self.id)
+        if row is not None and row.state == "draining":
+            self._draining = True
+            self.writer.accepting = False
+            self._tell("draining: what runs goes on, and nothing more is taken", {"runs": len(self.holdings)})
+
     def _look_at_version(self) -> None:
         if machine.monotonic_s() - self._version_looked_s >= self._wish.figures.beat_us / 1e6:
             self._version_looked_s = machine.monotonic_s()
@@ -287,13 +314,14 @@ class Holder:
     def on_beat(self, answer: Beaten | StoreAway) -> None:
         """Take a beat's answer, or the error that left it unknown; in the heart's thread."""
         if isinstance(answer, StoreAway):
-            self._tell_away("beat unanswered", answer)
+            self._absence.tell("beat unanswered", answer)
             if isinstance(answer, StoreBusy):
                 self.unblocker.step()
             return
         if not answer.registered:
             self._tell("forgotten", {"holder": self.id})
             self.forgotten = True
+            self._hurry.set()  # others take this life for over: what it runs goes to the next one now
             self.stop()
         if answer.strays:
             with self._strays_lock:
@@ -302,31 +330,26 @@ class Holder:
 
     def _away(self, error: StoreAway) -> None:
         """The store cannot be used: try again, and give up only when no trust in anything held is left."""
-        now_s = machine.monotonic_s()
-        self._away_since_s = self._away_since_s if self._away_since_s is not None else now_s
-        self._tell_away("store away", error)
+        away_s = self._absence.begin(error)
         # A lock or a full disk passes: the guard ends what loses its trust, and the loop stays for what comes after.
         if error.passing:
             return
-        if now_s - self._away_since_s > self._wish.figures.trust_us / 1e6 and self._nothing_lives():
+        if away_s > self._wish.figures.trust_us / 1e6 and self._nothing_lives():
             raise error
 
     def _back(self) -> None:
-        """The store can be used: say so where its absence was told."""
-        if self._away_since_s is not None:
-            self._tell("store back", {"away_s": round(machine.monotonic_s() - self._away_since_s, 1)})
-            self._away_since_s = None
-            self._told_away_s.clear()
-
-    def _tell_away(self, event: str, error: StoreAway) -> None:
-        """Tell of a store that cannot be used, once and then at most once a minute."""
-        now_s = machine.monotonic_s()
-        if now_s - self._told_away_s.get(event, float("-inf")) >= TOLD_AGAIN_S:
-            self._told_away_s[event] = now_s
-            self._tell(event, {"error": error.message})
+        """The store can be used again: say so, and tell what its absence cost."""
+        outage = self._absence.end(self.writer.claims_undone)
+        self.writer.claims_undone = 0
+        if outage is not None:
+            self._noticing.note(outage)
+            self._noticing.step()
 
     def _nothing_lives(self) -> bool:
         return all(holding.done for holding in self.holdings.all())
+
+    def _is_drained(self) -> bool:
+        return self._draining and not len(self.holdings) and not len(self._inbox)
 
     def _is_idle(self) -> bool:
         if len(self.holdings) or len(self._inbox):
@@ -340,41 +363,18 @@ class Holder:
         """Drain, hand over what can be adopted, end the rest, and leave."""
         self.writer.accepting = False
         self._set_state("draining")
-        if len(self.holdings):
-            told = {"runs": len(self.holdings), "drain_s": self._wish.drain.total_seconds()}
-            self._tell("stopping: live runs may end; stop again to hand them over now", told)
-        self._settle_until(machine.monotonic_s() + self._wish.drain.total_seconds(), but=self._hurry)
-        for holding in self.holdings.all():
-            if not holding.done:
-                holding.stop("detach" if holding.kept else "term", "shutdown")
-        left = len(self.holdings)
-        self._settle_until(machine.monotonic_s() + STOP_WITHIN_S)
-        while self._wish.outlasts and self._stopping.unended():
-            self._settle_until(machine.monotonic_s() + STOP_WITHIN_S)
-        self._tell("stopped", {"handed_over_or_ended": left or None, "still_held": len(self.holdings) or None})
+        self._leaving.step(self._hurry)
         self.beating.stop()
         self._carriers.close()
         self._leave()
 
-    def _settle_until(self, until_s: float, *, but: threading.Event | None = None) -> None:
-        while (len(self.holdings) or len(self._inbox)) and machine.monotonic_s() < until_s:
-            if but is not None and but.is_set():
-                return
-            try:
-                self._look()
-                self._stopping.step()
-                if len(self._inbox):
-                    self.writer.step()
-            except StoreAway as error:
-                self._tell("store away", {"error": error.message})
-                machine.pause(min(AWAY_AGAIN_S, max(0.0, until_s - machine.monotonic_s())))
-            self._inbox.wait(min(LOOK_EVERY_S, max(0.0, until_s - machine.monotonic_s())))
-
     def _set_state(self, state: str) -> None:
         try:
             with self.store.write() as session:
-                session.holders.set_state(self.id, state)
-                if state == "gone":
+                if state != "gone":
+                    session.holders.set_state(self.id, state)
+                else:
+                    session.holders.leave(self.id, now=session.now)
                     session.ledger.add([Entry(kind="holder_ended", at=session.now, holder=self.id, reason="shutdown")])
         except StoreAway as error:
             self._tell("store away", {"error": error.message})
