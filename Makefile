@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 BENCH  := .venv-bench
 
-.PHONY: help demo test check bench chaos incidents sim lock clean
+.PHONY: help demo test check bench chaos guards incidents sim lock clean
 .DEFAULT_GOAL := help
 
 help:            ## say what each target does
@@ -50,6 +50,9 @@ lock: $(READY)   ## resolve the dependencies anew
 
 chaos: $(READY)  ## real processes in a storm of calamities, for ten minutes or DULY_CHAOS_SECONDS
 	@DULY_CHAOS_SECONDS=$${DULY_CHAOS_SECONDS:-600} PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests/chaos -m slow
+
+guards: $(READY)  ## take away each guard of the promises in turn, and see the tests that turn red (an hour)
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/guards/without.py
 
 incidents: $(READY)  ## write docs/incidents.md anew from its table
 	@$(BIN)/python tests/incidents/page.py
