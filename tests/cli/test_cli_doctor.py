@@ -47,10 +47,43 @@ def test_a_store_in_good_health_has_no_findings(scene: Scene) -> None:
     scene.add("hello")
     assert found(scene) == {}
     called = scene.ok("doctor")
-    assert "nothing wrong (11 checks: settings, stores, file, " in called.out
+    assert "nothing wrong (12 checks: settings, stores, file, " in called.out
     assert "hint: whether the promises were kept: duly verify" in called.err
     facts = scene.ok("doctor", "--json").json["facts"]
     assert (facts["synchronous"], facts["journal_mode"], facts["faults"]) == (2, "wal", [])
+
+
+def test_whoever_dies_three_times_within_a_day_is_told_and_two_deaths_or_older_ones_are_not(scene: Scene) -> None:
+    scene.add("hello")
+    served(scene)
+
+    def die(ago_us: int) -> None:
+        at = clock.to_us(clock.now()) - ago_us
+        details = '{"cause": "died", "since": "2026-01-01T00:00:00Z", "last": "hld_0", "for_s": 5}'
+        sql(
+            scene,
+            "INSERT INTO ledger (at_us, kind, reason, until_us, details) VALUES (?, 'outage', 'died', ?, ?)",
+            *(at, at, details),
+        )
+
+    for ago_us in (30 * HOUR_US, 25 * HOUR_US, 2 * HOUR_US, HOUR_US):
+        die(ago_us)
+    assert found(scene) == {}
+    die(HOUR_US // 2)
+    told = found(scene)
+    assert told.keys() == {"dies_often"}
+    assert told["dies_often"]["details"]["deaths"] == 3
+    assert told["dies_often"]["subject"] == "hld_0"
+
+
+def test_somebody_who_serves_passively_starts_nothing_so_that_nobody_serves(scene: Scene) -> None:
+    scene.add("hello")
+    served(scene)
+    assert found(scene) == {}
+    sql(scene, "UPDATE tasks SET next_due_us = 1, next_start_us = 1")
+    assert "nobody_serves" not in found(scene)
+    sql(scene, "UPDATE holders SET slots = 0")
+    assert "nobody_serves" in found(scene)
 
 
 def test_looking_changes_nothing(scene: Scene) -> None:

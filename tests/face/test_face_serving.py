@@ -113,7 +113,16 @@ def test_starting_twice_serves_once_and_stopping_twice_is_harmless(home: Home) -
 
 
 @pytest.mark.parametrize(
-    "how", [{"slots": 0}, {"slots": "4"}, {"beat": "0s"}, {"beat": 5}, {"beat": "1s", "lease": "2s"}, {"slot": 4}]
+    "how",
+    [
+        {"slots": 0},
+        {"slots": "4"},
+        {"beat": "0s"},
+        {"beat": 5},
+        {"beat": "1s", "lease": "2s"},
+        {"slot": 4},
+        {"on_stop": "handover"},
+    ],
 )
 def test_a_holder_that_cannot_be_safe_is_refused_and_nothing_serves(home: Home, how: dict[str, Any]) -> None:
     duly = home.duly()
@@ -121,6 +130,24 @@ def test_a_holder_that_cannot_be_safe_is_refused_and_nothing_serves(home: Home, 
         duly.start(**how)
     assert not duly.serving
     assert [one.name for one in threading.enumerate() if one.name in {"duly", "heart", "guard"}] == []
+
+
+@pytest.mark.parametrize(("on_stop", "ended"), [("cancel", True), ("hand-over", False)])
+def test_a_program_that_stops_serving_ends_its_commands_or_leaves_them_as_it_said(
+    home: Home, on_stop: str, ended: bool
+) -> None:
+    duly = home.duly()
+    duly.define("long", shell='echo on > "$PWD/began"; sleep 60', cwd=str(home.folder))
+    duly.start(beat="1s", lease="8s", drain="0s", on_stop=on_stop)  # type: ignore[arg-type]
+    run = duly.run("long")
+    until((home.folder / "began").exists)
+    assert duly.stop(30)
+    [left] = duly.runs()
+    assert (left.state, left.outcome) == (("ended", "cancelled") if ended else ("running", None))
+    if not ended:
+        duly.start(beat="1s", lease="8s", drain="0s")
+        duly.cancel(run)
+        assert duly.wait(run, 30).outcome == "cancelled"
 
 
 def test_a_function_in_a_thread_keeps_its_holder_until_it_returns_and_is_never_run_beside_itself(home: Home) -> None:

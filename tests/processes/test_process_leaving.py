@@ -164,6 +164,7 @@ def test_a_passive_server_starts_nothing_and_looks_after_what_others_leave(place
     assert (run["task_name"], run["exit_code"], run["holder"]) == ("slow", 7, place.id_of(passive))
     wait_for(lambda: beats(place, place.id_of(passive)) >= 3)
     assert {one["task_name"] for one in place.json("runs")["items"]} == {"slow", "asked"}
+    assert "nobody who starts anything (1 passive)" in place.duly("status").stdout
     (row,) = place.json("holders", "--state", "alive")["items"]
     assert (row["passive"], row["slots"]) == (True, 0)
     place.serve()

@@ -44,7 +44,7 @@ def _tell(found: Mapping[str, object], now: datetime) -> None:
     alive = cast(int, found["holders_alive"])
     rows: list[tuple[str, str | Cell]] = [
         ("store", plain(str(found["store"]))),
-        ("served by", Cell(text=many(alive, "holder") if alive else "nobody", styles=() if alive else ("yellow",))),
+        ("served by", _served(found, alive)),
         ("tasks", _counts(tasks["total"], [(f"{tasks['enabled']} enabled", 1), *_named(tasks, "paused", "broken")])),
         (
             "runs",
@@ -70,6 +70,13 @@ def _tell(found: Mapping[str, object], now: datetime) -> None:
         rows.append(("holder", Cell(text=plain(f"{text} {away(beat, now)}"), wraps=True)))
     rows.append(("version", str(found["version"])))
     out.lines(pairs(rows))
+
+
+def _served(found: Mapping[str, object], alive: int) -> Cell:
+    passive = sum(bool(one["passive"]) for one in cast(list[dict[str, object]], found["holders"]))
+    if alive > passive:
+        return Cell(text=many(alive, "holder") + (f", {passive} of them passive" if passive else ""))
+    return Cell(text=f"nobody who starts anything ({passive} passive)" if passive else "nobody", styles=("yellow",))
 
 
 def _failing(found: Mapping[str, object], count: int) -> str:

@@ -20,6 +20,10 @@ from duly.store.store import Session, Store
 Look = Callable[[Store, Session], Iterator[Ailment]]
 PAGE = 1_000
 NAMED = 5
+DEATHS_MOST = 3
+"""Deaths of whoever served within a day that are no accident any more."""
+DEATHS_WITHIN = timedelta(days=1)
+OUTAGES_LOOKED_AT = 100
 CLOCK_SLACK = timedelta(seconds=5)
 """Two looks at one clock differ by less, however busy the machine is."""
 
@@ -27,7 +31,8 @@ CLOCK_SLACK = timedelta(seconds=5)
 def serving(store: Store, session: Session) -> Iterator[Ailment]:
     """Somebody serves where something is due or waits, and who serves is heard of."""
     alive = holders_alive(store.address.run_folder)
-    if not alive:
+    # Who is passive only looks after what others leave.
+    if not any(row.id in alive and row.slots > 0 for row in session.holders.living()):
         yield from _nobody(session)
     for row in session.holders.living():
         late = session.lease_us - row.beat_lease_us
@@ -40,6 +45,25 @@ def serving(store: Store, session: Session) -> Iterator[Ailment]:
                 details={"holder": row.id, "pid": row.pid, "host": row.host, "silent_s": round(late / 1e6, 1)},
                 hint=f"look at process {row.pid}: it may be stopped (kill -CONT {row.pid}), or its disk may hang",
             )
+
+
+def deaths(_: Store, session: Session) -> Iterator[Ailment]:
+    """Who serves does not die again and again."""
+    recent = [
+        one.entry
+        for one in session.ledger.outages(session.ledger.last() + 1, most=OUTAGES_LOOKED_AT)
+        if one.entry.reason == "died" and session.now - one.entry.at <= DEATHS_WITHIN
+    ]
+    if len(recent) >= DEATHS_MOST:
+        last = recent[0]
+        yield Ailment(
+            check="dies_often",
+            subject=str(last.details.get("last")),
+            text=f"whoever served died {len(recent)} times within a day; the last was found at"
+            f" {write_instant(last.at.replace(microsecond=0))}",
+            details={"deaths": len(recent), "last_at": write_instant(last.at)},
+            hint="duly outages; the log of the service (standard error) and of the kernel say what killed it",
+        )
 
 
 def _nobody(session: Session) -> Iterator[Ailment]:
@@ -170,6 +194,7 @@ def programs(store: Store, session: Session) -> Iterator[Ailment]:
 
 LOOKS: Mapping[str, Look] = {
     "serving": serving,
+    "deaths": deaths,
     "clocks": clocks,
     "zone_data": zone_data,
     "tasks": tasks,
