@@ -1,6 +1,38 @@
-"""For all tests: Hypothesis draws without a deadline, since the machines are small and noisy."""
+"""For all tests: Hypothesis draws without a deadline, since the machines are small and noisy; a database to be in."""
 
+import os
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import settings
+
+import databases
 
 settings.register_profile("house", deadline=None)
 settings.load_profile("house")
+OWN_SERVER = pytest.StashKey[databases.Server]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if databases.ON_SERVER and not os.environ.get(databases.SERVER):
+        config.stash[OWN_SERVER] = databases.Server()
+        os.environ[databases.SERVER] = config.stash[OWN_SERVER].url
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if (server := config.stash.get(OWN_SERVER, None)) is not None:
+        server.remove()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """On PostgreSQL, leave out what asks about a SQLite file."""
+    if databases.ON_SERVER:
+        ours = [item for item in items if item.get_closest_marker("file") is None]
+        config.hook.pytest_deselected(items=[item for item in items if item not in ours])
+        items[:] = ours
+
+
+@pytest.fixture(autouse=True)
+def _databases() -> Iterator[None]:
+    yield
+    databases.drop_made()

@@ -40,6 +40,12 @@ def slept_us() -> int:
     return (time.clock_gettime_ns(time.CLOCK_BOOTTIME) - time.clock_gettime_ns(time.CLOCK_MONOTONIC)) // 1000
 
 
+def boottime_us() -> int:
+    """Microseconds on CLOCK_BOOTTIME, which goes on in sleep and never steps."""
+    told = _told.get()
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000 if told is None else told.lease_us()
+
+
 def monotonic_s() -> float:
     """Seconds on CLOCK_MONOTONIC, for waits and for measuring spans inside this process."""
     told = _told.get()
@@ -73,9 +79,25 @@ class Clock:
         """How long the machine has slept since its boot; only a growth means anything."""
         return slept_us()
 
+    def trust_us(self) -> int:
+        """Microseconds on the clock by which a holder trusts its own leases; only differences mean anything."""
+        return self.lease_us()
+
+    def ahead_us(self) -> int:
+        """By how much the lease clock is ahead of the one by which trust is counted, as it was seen last."""
+        return 0
+
     def boot_id(self) -> str:
-        """The boot to which the lease clock's instants belong."""
+        """This boot of this machine."""
         return boot_id()
+
+    def lease_boot(self) -> str:
+        """To what the lease clock's instants belong: those of another are over."""
+        return self.boot_id()
+
+    def begun(self) -> tuple[datetime, int]:
+        """Read both clocks for a transaction that has just begun."""
+        return self.now(), self.lease_us()
 
 
 class Told(Clock):

@@ -6,6 +6,7 @@ DulyError
 ├── StoreAway      no store can be reached or used at the address given
 ├── StoreBusy      another process holds the store's write lock for longer than we wait
 ├── StoreFull      the disk of the store is full
+├── StoreSilent    the database does not answer now
 ├── StoreUnknown   the answer to a write was lost; it may stand or not
 └── StoreNewer     the store is for newer versions of Duly only
 
@@ -84,10 +85,20 @@ class StoreFull(StoreAway):
     passing = True
 
 
+class StoreSilent(StoreAway):
+    """The database does not answer now; nothing is known to have changed."""
+
+    passing = True
+
+
 class StoreNewer(DulyError):
     """The store may only be used by newer versions of Duly; nothing was changed."""
 
     reason = "store_newer"
+
+
+class Taken(Exception):
+    """A unique index refuses a row: its place is taken; nothing of the statement was written."""
 
 
 class StoreUnknown(StoreAway):

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
+from by_hand import by_hand
 from duly.cli.yaml_text import yaml_lines
 from duly.core.task import Definition
 from duly.definitions import read_definition
@@ -144,7 +145,7 @@ def test_a_broken_task_is_left_out_and_named_and_the_exit_code_says_so(scene: Sc
     scene.add("sound")
     store = Store.open(Address(path=scene.store), scene.env)
     with store.write() as session:
-        session.line.raw.execute("UPDATE tasks SET definition = '{}' WHERE id = ?", (broken,))
+        by_hand(session.line, "UPDATE tasks SET definition = '{}' WHERE id = ?", broken)
     store.close()
     called = scene.call("export")
     assert called.code == 1

@@ -9,6 +9,7 @@ import pytest
 from cli_scene import Scene
 from test_cli_shapes import HOLDER, fields
 
+from by_hand import by_hand, file_line
 from duly import clock
 from duly.core.task import Task
 from duly.operations import holding
@@ -23,7 +24,7 @@ FENCE = """task task_name project fence current reason highest run attempt state
 def register(scene: Scene, *states: str) -> list[str]:
     """Enter holders into the store; those whose state is a life's get a lock that this process holds."""
     store = Store.open(Address(path=scene.store), scene.env)
-    folder = store.address.run_folder / "holders"
+    folder = store.run_folder / "holders"
     folder.mkdir(parents=True, exist_ok=True)
     with store.write() as session:
         for number, state in enumerate(states):
@@ -136,7 +137,7 @@ def test_a_fence_that_does_not_hold_its_run_is_answered_no_with_the_reason(
     store = Store.open(Address(path=scene.store), scene.env)
     with store.write() as session:
         for statement in filter(None, change.split(";")):
-            session.line.raw.execute(statement)
+            by_hand(session.line, statement)
     store.close()
     if reason == "invalid":
         assert scene.call("fence", "hello", fence).code == 2
@@ -179,8 +180,8 @@ def test_asking_for_a_fence_costs_no_more_than_a_task_and_its_live_runs(scene: S
     seen: list[str] = []
     with store.read() as session:
         task = session.tasks.named("hello")[0]
-        session.line.raw.set_trace_callback(seen.append)
+        file_line(store).raw.set_trace_callback(seen.append)
         assert holding.fence(session, task, 1)["current"]
-        session.line.raw.set_trace_callback(None)
+        file_line(store).raw.set_trace_callback(None)
     store.close()
     assert len(seen) == 1

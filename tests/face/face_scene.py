@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from by_hand import by_hand
 from duly import Duly
 from duly.store import Store
 from duly.store.address import Address
@@ -129,7 +130,7 @@ class Home:
         assert store is not None
         try:
             with store.read() as session:
-                return session.line.raw.execute(query).fetchall()
+                return by_hand(session.line, query)
         finally:
             store.close()
 

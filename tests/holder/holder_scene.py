@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import databases
 from duly.clock import Clock
 from duly.core.reasons import Refusal
 from duly.core.run import Run
@@ -107,9 +108,10 @@ class Stage:
     """One store on one clock, and the holders that a test puts on it; loops turn only when told to."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.clock = SetClock()
         self.environ = {"HOME": str(folder)}
-        self.address = Address(path=folder / "duly.db")
+        self.address = databases.fresh(folder) if databases.ON_SERVER else Address(path=folder / "duly.db")
         self.script = Script()
         self.kept = False
         """Whether the scripted work counts as processes under keepers, which others at the place can find."""

@@ -70,7 +70,7 @@ def test_a_holder_plans_at_once_where_the_one_with_newer_data_is_proven_dead(sta
     holder = stage.holder()
     stage.add("a", "every 1m")
     dead = other(stage, "2999a")
-    presence = Presence(stage.store.address.run_folder, dead)
+    presence = Presence(stage.store.run_folder, dead)
     stage.clock.pass_(MINUTE)
     until_idle(holder)
     assert stage.read().runs == []

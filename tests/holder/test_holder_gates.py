@@ -27,7 +27,7 @@ def gate(line: str, **more: Any) -> Gate:
 
 
 def folder(stage: Stage) -> Path:
-    return stage.address.path.parent
+    return stage.folder
 
 
 def add(stage: Stage, line: str, **rules: Any) -> None:

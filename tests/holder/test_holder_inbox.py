@@ -5,7 +5,7 @@ from pathlib import Path
 
 from duly.clock import monotonic_s, pause
 from duly.holder.inbox import Inbox
-from duly.holder.watch import Watch
+from duly.store.watch import Watch
 
 LONG_S = 30.0
 

@@ -7,6 +7,7 @@ import pytest
 from holder_scene import START, Stage, until_idle
 from test_holder_leases import LEASE, MINUTE, held, settled_by
 
+from by_hand import by_hand
 from duly.core.run import Run
 from duly.errors import StoreAway, StoreBusy, StoreFull, StoreUnknown
 from duly.holder.holder import Holder
@@ -117,7 +118,7 @@ def test_b46_who_lost_its_lease_acts_no_more_whatever_its_name(stage: Stage, los
     holders = {"to another holder": other.id, "to nobody it knows": "hld_nobody"}
     taken = holders.get(lost, f"{holder.id}x")
     with stage.store.write() as session:
-        session.line.raw.execute("UPDATE runs SET holder = ?, claim_token = 'other', fence = fence + 1", (taken,))
+        by_hand(session.line, "UPDATE runs SET holder = ?, claim_token = 'other', fence = fence + 1", taken)
     before = stage.read().runs
     beaten = holder.heart.step()
     assert [one.run.id for one in beaten.lost] == [run]
@@ -137,7 +138,7 @@ def test_b50_who_wakes_up_forgotten_claims_nothing_and_says_so(stage: Stage, sle
         if row == "gone":
             session.holders.set_state(holder.id, "gone")
         else:
-            session.line.raw.execute("DELETE FROM holders WHERE id = ?", (holder.id,))
+            by_hand(session.line, "DELETE FROM holders WHERE id = ?", holder.id)
     holder.on_beat(holder.heart.step())
     assert holder.forgotten
     assert any(event == "forgotten" for event, _ in stage.told)
@@ -157,9 +158,9 @@ def test_b51_an_orphan_is_found_by_its_run_whatever_became_of_the_row_of_its_hol
     gone(stage, holder)
     with stage.store.write() as session:
         if row == "deleted":
-            session.line.raw.execute("DELETE FROM holders WHERE id = ?", (holder.id,))
+            by_hand(session.line, "DELETE FROM holders WHERE id = ?", holder.id)
         elif row == "of the same host and pid":
-            session.line.raw.execute("UPDATE holders SET pid = ?", (os.getpid(),))
+            by_hand(session.line, "UPDATE holders SET pid = ?", os.getpid())
     others = [stage.holder() for _ in range(sweepers)]
     found: list[str] = []
     for one in others:
@@ -187,7 +188,7 @@ def test_b62_a_number_of_another_program_proves_nothing(stage: Stage, pid: int) 
     holder, run = held(stage)
     gone(stage, holder)
     with stage.store.write() as session:
-        session.line.raw.execute("UPDATE holders SET pid = ?, ticks = 1 WHERE id = ?", (pid, holder.id))
+        by_hand(session.line, "UPDATE holders SET pid = ?, ticks = 1 WHERE id = ?", pid, holder.id)
     other = stage.holder()
     settled_by(stage, other, run)
     [now] = stage.read().runs

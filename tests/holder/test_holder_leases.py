@@ -9,6 +9,7 @@ import pytest
 from holder_scene import Stage, until_idle
 from test_holder_planning import settle_all
 
+from by_hand import by_hand
 from duly.clock import monotonic_s, pause
 from duly.core import lifecycle
 from duly.errors import StoreAway
@@ -68,7 +69,7 @@ def test_a_late_beat_never_lowers_a_lease(stage: Stage) -> None:
 def test_a_beat_cannot_bring_back_what_was_taken_away_and_says_lost(stage: Stage) -> None:
     holder, run = held(stage)
     with stage.store.write() as session:
-        session.line.raw.execute("UPDATE runs SET fence = fence + 1, holder = 'hld_other', version = version + 1")
+        by_hand(session.line, "UPDATE runs SET fence = fence + 1, holder = 'hld_other', version = version + 1")
     before = stage.read().runs[0]
     beaten = holder.heart.step()
     assert [one.run.id for one in beaten.lost] == [run]
@@ -222,7 +223,7 @@ def test_starting_a_process_touches_neither_living_processes_runs_nor_its_own(st
 def test_a_woken_holders_settle_changes_nothing_and_the_ledger_tells_of_it(stage: Stage) -> None:
     holder, run = held(stage)
     with stage.store.write() as session:
-        session.line.raw.execute("UPDATE runs SET holder = 'hld_other', claim_token = 'x', version = version + 1")
+        by_hand(session.line, "UPDATE runs SET holder = 'hld_other', claim_token = 'x', version = version + 1")
     before = stage.read().runs
     stage.script.over.set()
     until = monotonic_s() + 20
@@ -258,7 +259,7 @@ def test_a_claim_whose_answer_was_lost_is_found_by_the_next_beat_and_given_back(
     stage.add("a", "once in 1m")
     stage.clock.pass_(MINUTE)
     with stage.store.write() as session:
-        session.line.raw.execute("UPDATE tasks SET next_start_us = NULL, next_due_us = NULL")
+        by_hand(session.line, "UPDATE tasks SET next_start_us = NULL, next_due_us = NULL")
     asks.run_now(stage.store, "a", by="test")
     with stage.store.write() as session:
         won = holder.dispatcher.step(session, 1).won
@@ -366,7 +367,7 @@ def test_what_a_sweep_took_over_is_looked_at_though_the_store_is_away_just_after
 
 def test_a_holder_without_its_lock_file_is_gone_for_others_only_past_its_lease(stage: Stage) -> None:
     silent, other = stage.holder(), stage.holder()
-    (stage.address.run_folder / "holders" / f"{silent.id}.lock").unlink()
+    (stage.store.run_folder / "holders" / f"{silent.id}.lock").unlink()
     stage.clock.pass_(LEASE)
     other.sweeper.forget_dead()
     assert states(stage)[silent.id] == "alive"
@@ -397,7 +398,7 @@ def test_of_two_holdings_of_one_run_only_the_present_claims_changes_it(stage: St
     holder, run = held(stage)
     [old] = holder.holdings.all()
     with stage.store.write() as session:
-        session.line.raw.execute("UPDATE runs SET claim_token = 'taken back', version = version + 2")
+        by_hand(session.line, "UPDATE runs SET claim_token = 'taken back', version = version + 2")
     [now] = stage.read().runs
     new = Holding(
         now, assignment=old.assignment, rules=old.rules, runner=old.runner, kept=False, trust_end_us=old.trust_end_us
@@ -418,7 +419,7 @@ def test_of_two_holdings_of_one_run_only_the_present_claims_changes_it(stage: St
 def test_a_holder_does_not_take_back_what_it_lost_while_its_own_work_on_it_is_not_over(stage: Stage) -> None:
     holder, run = held(stage)
     with stage.store.write() as session:
-        session.line.raw.execute("UPDATE runs SET holder = 'hld_dead', handed_to = ?", (holder.place,))
+        by_hand(session.line, "UPDATE runs SET holder = 'hld_dead', handed_to = ?", holder.place)
     assert holder.sweeper.step() == []
     assert stage.read().runs[0].holder == "hld_dead"
 
@@ -427,7 +428,7 @@ def test_what_a_holder_that_died_after_its_last_commit_left_in_the_run_folder_is
     holder, run = held(stage)
     stage.script.over.set()
     settled(stage, holder, run)
-    attempts = stage.address.run_folder / "attempts"
+    attempts = stage.store.run_folder / "attempts"
     over, lives = attempts / f"{run}.1", attempts / f"{run}.2"
     for folder in (over, lives):
         folder.mkdir(parents=True)

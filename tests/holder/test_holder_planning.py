@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from holder_scene import START, Stage, until_idle
 
+from by_hand import by_hand
 from duly.operations import runs as asks
 from duly.operations import tasks as edits
 
@@ -214,7 +215,7 @@ def test_a_task_that_cannot_be_planned_is_put_aside_and_keeps_no_other_from_its_
     bad = stage.add("bad", "every 1m")
     stage.add("good", "every 1m")
     with stage.store.write() as session:
-        session.line.raw.execute("UPDATE tasks SET definition = '{\"zone\": 7}' WHERE id = ?", (bad.id,))
+        by_hand(session.line, "UPDATE tasks SET definition = '{\"zone\": 7}' WHERE id = ?", bad.id)
     stage.clock.pass_(MINUTE)
     until_idle(holder)
     assert len(stage.read().runs) == 1

@@ -146,7 +146,7 @@ def given_up(stage: Stage) -> tuple[Run, Path]:
     wait_until(lambda: second.step() is not None and the_run(stage).state == "ended")
     run = the_run(stage)
     assert run.outcome == "abandoned"
-    folder = stage.address.run_folder / "attempts" / f"{run.id}.{run.fence}"
+    folder = stage.store.run_folder / "attempts" / f"{run.id}.{run.fence}"
     folder.mkdir(parents=True, exist_ok=True)
     return run, folder
 
@@ -195,7 +195,7 @@ def test_the_known_outcome_of_a_settled_attempt_is_not_told_again(stage: Stage) 
     runs.run_now(stage.store, "quick", by="test")
     holder = stage.holder()
     wait_until(lambda: holder.step() is not None and the_run(stage).state == "ended")
-    folder = stage.address.run_folder / "attempts" / f"{the_run(stage).id}.1"
+    folder = stage.store.run_folder / "attempts" / f"{the_run(stage).id}.1"
     folder.mkdir(parents=True, exist_ok=True)
     write_exit(folder)
     start_another(stage, folder)

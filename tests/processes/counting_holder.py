@@ -12,7 +12,7 @@ from duly.holder.wish import wish
 from duly.ports import Assignment, How, Outcome
 from duly.runners.registry import Registry
 from duly.store import Store
-from duly.store.address import Address
+from duly.store.address import resolve
 
 WORKS_FOR_S = 0.002
 
@@ -42,7 +42,7 @@ def _say(line: str) -> None:
 
 def main(path: str, slots: str) -> None:
     wanted = wish(slots=int(slots), beat=timedelta(seconds=1), lease=timedelta(seconds=8))
-    store = Store.open(Address(path=Path(path)), create=True)
+    store = Store.open(resolve(path, os.environ), create=True)
     holder = Holder(store, wanted, Registry(extra={"command": Counting}), tell=lambda event, told: None)
     holder.start()
     print(f"duly: serving {path} as {holder.id}", flush=True)

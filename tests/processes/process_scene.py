@@ -11,7 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import databases
+from by_hand import rows_on_server
 from duly.clock import monotonic_s, pause
+from duly.store.address import Address, ServerAddress
 
 WITHIN_S = 60.0
 
@@ -28,9 +31,15 @@ def wait_for(what: Callable[[], Any], within_s: float = WITHIN_S) -> Any:
 class Place:
     """A home, a store and the processes a test starts on it; all of them are ended with it."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, address: ServerAddress | None = None) -> None:
         self.home = home
-        self.store = home / "duly.db"
+        home.mkdir(exist_ok=True)
+        if address is None and not databases.ON_SERVER:
+            self.address: Address | ServerAddress = Address(path=home / "duly.db")
+        else:
+            self.address = address or databases.empty(home)
+        self.store: Any = self.address.path if isinstance(self.address, Address) else self.address.url
+        """What `--store` is given: the path of the file, or the URL of the database."""
         self.witness = home / "witness"
         self.env = {
             "PATH": os.environ["PATH"],
@@ -80,7 +89,7 @@ class Place:
         self.served.append(process)
         assert process.stdout is not None
         line = process.stdout.readline()
-        assert line.startswith(f"duly: serving {self.store} as hld_"), (line, self.errors())
+        assert line.startswith(f"duly: serving {self.address} as hld_"), (line, self.errors())
         self.ids[process.pid] = line.split()[4]
         return process
 
@@ -92,6 +101,8 @@ class Place:
         return "\n".join(path.read_text() for path in sorted(self.home.glob("serve-*.err")))
 
     def rows(self, query: str, *given: object) -> list[tuple[Any, ...]]:
+        if not isinstance(self.address, Address):
+            return rows_on_server(self.address, query, *given)
         connection = sqlite3.connect(f"{self.store.as_uri()}?mode=ro", uri=True, timeout=30)
         try:
             return connection.execute(query, given).fetchall()

@@ -110,9 +110,8 @@ def test_a_holder_killed_in_the_middle_of_a_burst_loses_no_event(place: Place) -
     first = place.serve()
     from duly.operations import events
     from duly.store import Store
-    from duly.store.address import Address
 
-    store = Store.open(Address(path=place.store), place.env)
+    store = Store.open(place.address, place.env)
     try:
         for number in range(60):
             events.emit(store, "burst", by="eve", key=f"k{number}")

@@ -20,7 +20,6 @@ from duly.core.triggers import Every, Once, Trigger
 from duly.operations import runs as run_operations
 from duly.operations import tasks as task_operations
 from duly.store import Store
-from duly.store.address import Address
 from duly.store.plans import write_plans
 from late_rows import Row, counted, rows
 
@@ -97,7 +96,7 @@ class Opened:
     """The store, opened while the clock stands at a moment."""
 
     def __init__(self, place: Place, moment: datetime) -> None:
-        address, environ = Address(path=place.store), {"HOME": str(place.home)}
+        address, environ = place.address, {"HOME": str(place.home)}
         self._store = Store.open(address, environ, create=True, clock=Then(moment))
 
     def __enter__(self) -> Store:

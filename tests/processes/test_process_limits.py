@@ -11,7 +11,6 @@ from process_scene import Place, wait_for
 from duly.operations.audit import verify
 from duly.operations.runs import run_now
 from duly.store import Store
-from duly.store.address import Address
 
 LIMIT = 3
 HOLDERS = 4
@@ -22,7 +21,7 @@ SLOWLY_S = 240.0
 
 
 def ask_for_runs(place: Place) -> None:
-    store = Store.open(Address(path=place.store), place.env)
+    store = Store.open(place.address, place.env)
     try:
         for number in range(RUNS):
             run_now(store, f"t{number % TASKS}", by="test", queue=True)
@@ -76,7 +75,7 @@ def test_a_limit_of_three_over_four_holders_is_reached_and_never_exceeded_and_do
     assert outcomes["abandoned"] <= DEATHS * LIMIT
     assert place.rows("SELECT used, most FROM limits WHERE key = 'gpu'") == [(0, LIMIT)]
     assert len(place.rows("SELECT DISTINCT holder FROM ledger WHERE kind = 'claimed'")) >= HOLDERS
-    store = Store.open(Address(path=place.store), place.env)
+    store = Store.open(place.address, place.env)
     try:
         assert verify(store) == []
     finally:

@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from by_hand import by_hand
 from duly import clock, ids, zones
 from duly.clock import Clock, to_us
 from duly.core.occurrences import at_key
@@ -76,10 +77,8 @@ def make(address: Address, environ: dict[str, str], wanted: int) -> Store:
         frozen.moment = page[-1][0] + timedelta(minutes=1)
     with store.write() as session:
         for past in pasts:
-            session.line.raw.execute(
-                "UPDATE tasks SET planned_until_us = ?, fence = ?, runs = ?, last_run = ? WHERE id = ?",
-                (to_us(past.until), past.fence, past.fence, past.last, past.task.id),
-            )
+            past_of = "UPDATE tasks SET planned_until_us = ?, fence = ?, runs = ?, last_run = ? WHERE id = ?"
+            by_hand(session.line, past_of, to_us(past.until), past.fence, past.fence, past.last, past.task.id)
     return store
 
 

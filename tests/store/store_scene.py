@@ -1,5 +1,6 @@
 """What the tests of the store share: a real file of the production schema, several connections, a clock to set."""
 
+import re
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -9,6 +10,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import psycopg
+
+import databases
+from by_hand import rows_on_server
 from duly.clock import Clock
 from duly.core.run import Entry, Run
 from duly.core.task import Definition, Rules, Task
@@ -20,9 +25,9 @@ from duly.holder.settling import Delivery, Settled, Settler, Verdict
 from duly.operations import tasks as task_operations
 from duly.operations.audit import verify
 from duly.ports import Assignment, Detached, How, Outcome
-from duly.store import Store, making
-from duly.store.address import Address
-from duly.store.engine import DIALECT, Line
+from duly.store import Store, making, postgres
+from duly.store.address import Address, Place
+from duly.store.engine import DIALECT
 from duly.store.sql import SIZES, Batch, Statement
 
 NINE = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -74,12 +79,20 @@ class Scene:
         self.folder = folder
         self.clock = SetClock()
         self.environ = {"HOME": str(folder / "home")}
-        self.address = Address(path=folder / "duly.db")
-        if not self.address.path.exists():
-            self.address.path.write_bytes(blank())
-            self.address.path.chmod(0o600)
+        self.address = made(folder)
         self._open: list[Store] = []
         self.store = self.connect()
+
+    @property
+    def file(self) -> Address:
+        """The address of the store's file, in tests of what a file has of its own."""
+        assert isinstance(self.address, Address)
+        return self.address
+
+    @property
+    def path(self) -> Path:
+        """The file of the store."""
+        return self.file.path
 
     def connect(self) -> Store:
         """Open one more connection to the file, as another process would."""
@@ -93,8 +106,7 @@ class Scene:
 
     def sql(self, text: str, *values: object) -> list[tuple[Any, ...]]:
         """Do by hand what no statement of ours does; committed when it returns."""
-        with closing(sqlite3.connect(self.address.path, isolation_level=None)) as raw:
-            return raw.execute(text, values).fetchall()
+        return sql(self.address, text, *values)
 
     def at(self, moment: datetime) -> None:
         """Set the civil clock."""
@@ -149,7 +161,7 @@ class Scene:
 
     def delivery(self, won: Won, verdict: Verdict = SUCCEEDED) -> Delivery:
         holding = hold(
-            won.run, won.definition, runner=Idle(), run_folder=self.address.run_folder, trust_end_us=self.clock.lease
+            won.run, won.definition, runner=Idle(), run_folder=self.store.run_folder, trust_end_us=self.clock.lease
         )
         return Delivery(holding=holding, verdict=verdict)
 
@@ -203,6 +215,25 @@ def minutely(anchor: datetime = NINE) -> Every:
     return Every(span=MINUTE, anchor=anchor)
 
 
+def made(folder: Path) -> Place:
+    """Give a store in this folder, of the production schema and empty; the one that stands there, if one does."""
+    if databases.ON_SERVER:
+        return databases.fresh(folder)
+    address = Address(path=folder / "duly.db")
+    if not address.path.exists():
+        address.path.write_bytes(blank())
+        address.path.chmod(0o600)
+    return address
+
+
+def sql(address: Place, text: str, *values: object) -> list[tuple[Any, ...]]:
+    """Run one statement on a store, past all of ours; committed when it returns."""
+    if isinstance(address, Address):
+        with closing(sqlite3.connect(address.path, isolation_level=None)) as raw:
+            return raw.execute(text, values).fetchall()
+    return rows_on_server(address, text, *values)
+
+
 @lru_cache(maxsize=1)
 def blank() -> bytes:
     """The bytes of a store as the house makes it, made once."""
@@ -215,11 +246,22 @@ def blank() -> bytes:
 @contextmanager
 def without(written: Batch | Statement, guard: str, instead: str = "1 = 1") -> Iterator[None]:
     """Take a guard out of the statement as it is sent, for a while: what the tests would see if it were not there."""
-    compiled = [written.on(DIALECT, size) for size in SIZES] if isinstance(written, Batch) else [written.on(DIALECT)]
+    dialect = postgres.DIALECT if databases.ON_SERVER else DIALECT
+    if isinstance(written, Statement):
+        compiled = [written.on(dialect)]
+    elif databases.ON_SERVER:
+        compiled = [written.in_arrays(dialect)]
+    else:
+        compiled = [written.on(dialect, size) for size in SIZES]
     texts = [one.text for one in compiled]
+    wanted = re.compile(_on_server(guard) if databases.ON_SERVER else re.escape(guard))
     for one in compiled:
-        assert guard in one.text, one.text
-        one.text = one.text.replace(guard, instead)
+        found = wanted.search(one.text)
+        assert found, (guard, one.text)
+        if databases.ON_SERVER:
+            given = re.search(r"%s(?:::[A-Z]+)?", found[0])
+            instead = instead.replace("?", given[0] if given else "%s").replace('v."by"', "v.by")
+        one.text = wanted.sub(lambda _, instead=instead: instead, one.text)  # type: ignore[misc]
     try:
         yield
     finally:
@@ -227,24 +269,39 @@ def without(written: Batch | Statement, guard: str, instead: str = "1 = 1") -> I
             one.text = text
 
 
+def _on_server(guard: str) -> str:
+    """Write a guard as a pattern of what PostgreSQL is sent."""
+    guard = guard.replace('v."by"', "v.by")
+    return re.escape(guard).replace(r"\?", r"%s(?:::[A-Z]+)?").replace(r"\ IS\ v", r"\ IS\ NOT\ DISTINCT\ FROM\ v")
+
+
 class Lossy:
     """A connection whose COMMITs are done, and whose answers are lost; or, `before`, that breaks before it is done."""
 
-    def __init__(self, raw: sqlite3.Connection, *, losses: int, before: bool = False) -> None:
+    def __init__(self, raw: Any, *, losses: int, before: bool = False) -> None:
         self._raw = raw
         self.losses = losses
         self._before = before
 
-    def execute(self, text: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
-        lose = text == "COMMIT" and self.losses > 0
+    def execute(self, text: str, values: Sequence[Any] = ()) -> Any:
+        lose = str(text).endswith("COMMIT") and self.losses > 0
         if lose and self._before:
-            self.losses -= 1
-            raise sqlite3.OperationalError("disk I/O error")
-        cursor = self._raw.execute(text, values)
+            self._break()
+        cursor = self._raw.execute(text, values) if values else self._raw.execute(text)
         if lose:
-            self.losses -= 1
-            raise sqlite3.OperationalError("disk I/O error")
+            self._break()
         return cursor
+
+    def _break(self) -> None:
+        self.losses -= 1
+        if databases.ON_SERVER:
+            raise psycopg.OperationalError("server closed the connection unexpectedly")
+        raise sqlite3.OperationalError("disk I/O error")
+
+    def carry_on(self, raw: Any) -> "Lossy":
+        """The same over a new connection."""
+        self._raw = raw
+        return self
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._raw, name)
@@ -253,11 +310,15 @@ class Lossy:
 @contextmanager
 def losing(store: Store, *, losses: int = 1, before: bool = False) -> Iterator[Lossy]:
     """Let this store lose the answers of its next commits."""
-    line: Line = store._line
-    raw = line.raw
-    lossy: Any = Lossy(raw, losses=losses, before=before)
+    line: Any = store._line
+    lossy = Lossy(line.raw, losses=losses, before=before)
     line.raw = lossy
+    connect = getattr(line, "_connect", None)
+    if connect is not None:
+        line._connect = lambda: lossy.carry_on(connect())
     try:
         yield lossy
     finally:
-        line.raw = raw
+        line.raw = lossy._raw
+        if connect is not None:
+            line._connect = connect

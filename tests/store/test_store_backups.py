@@ -25,6 +25,8 @@ from duly.store import Store, copies, engine, making
 from duly.store.address import Address, is_remembered
 from duly.store.migrations import REVISIONS
 
+pytestmark = pytest.mark.file
+
 
 @pytest.fixture
 def s(tmp_path: Path) -> Iterator[Scene]:
@@ -34,11 +36,11 @@ def s(tmp_path: Path) -> Iterator[Scene]:
 
 
 def backed_up(s: Scene, name: str = "copy.db") -> Path:
-    return backups.backup(s.address, s.folder.parent / name, s.environ, now=s.clock.now()).file
+    return backups.backup(s.file, s.folder.parent / name, s.environ, now=s.clock.now()).file
 
 
 def restored(s: Scene, file: Path) -> restoring.Restored:
-    return restoring.restore(s.address, file, s.environ, by="ann", clock=s.clock)
+    return restoring.restore(s.file, file, s.environ, by="ann", clock=s.clock)
 
 
 def rows(path: Path) -> list[str]:
@@ -52,8 +54,8 @@ def beside(s: Scene) -> set[str]:
 
 def test_a_backup_holds_every_row_in_one_file_for_this_user_alone(s: Scene) -> None:
     lived(s)
-    done = backups.backup(s.address, s.folder.parent / "copy.db", s.environ, now=s.clock.now())
-    assert rows(done.file) == rows(s.address.path)
+    done = backups.backup(s.file, s.folder.parent / "copy.db", s.environ, now=s.clock.now())
+    assert rows(done.file) == rows(s.path)
     assert stat.S_IMODE(done.file.stat().st_mode) == 0o600
     assert (done.contents.taken_at, done.contents.tasks) == (s.clock.now(), 1)
     assert {one.name for one in s.folder.parent.iterdir()} == {"store", "copy.db"}, "no log, nothing half-made"
@@ -64,10 +66,10 @@ def test_a_backup_holds_every_row_in_one_file_for_this_user_alone(s: Scene) -> N
 
 def test_a_backup_holds_what_only_the_log_held(s: Scene) -> None:
     s.add("in-the-log-alone", hourly())
-    assert b"in-the-log-alone" not in s.address.path.read_bytes()
+    assert b"in-the-log-alone" not in s.path.read_bytes()
     file = backed_up(s)
     assert b"in-the-log-alone" in file.read_bytes()
-    assert rows(file) == rows(s.address.path)
+    assert rows(file) == rows(s.path)
 
 
 def test_a_backup_is_never_written_over_a_file_not_even_over_one_that_comes_meanwhile(
@@ -99,7 +101,7 @@ def test_a_backup_goes_to_a_file_system_without_hard_links_too(s: Scene, monkeyp
     monkeypatch.setattr("os.link", refuse)
     lived(s)
     file = backed_up(s)
-    assert rows(file) == rows(s.address.path)
+    assert rows(file) == rows(s.path)
     with pytest.raises(Refused):
         backed_up(s)
     assert {one.name for one in s.folder.parent.iterdir()} == {"store", "copy.db"}
@@ -116,11 +118,11 @@ def damage(s: Scene) -> None:
     """Break pages in the middle of the file, so that it opens and is not sound."""
     lived(s)
     s.close()
-    with closing(sqlite3.connect(s.address.path)) as raw:
+    with closing(sqlite3.connect(s.path)) as raw:
         raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         page = raw.execute("SELECT rootpage FROM sqlite_master WHERE name = 'runs_task'").fetchone()[0]
         size = raw.execute("PRAGMA page_size").fetchone()[0]
-    with s.address.path.open("r+b") as file:
+    with s.path.open("r+b") as file:
         file.seek((page - 1) * size)
         file.write(b"\xff" * size)
 
@@ -131,7 +133,7 @@ def test_after_a_restore_all_is_as_in_the_backup_but_at_rest(s: Scene) -> None:
     s.add("later", hourly())
     s.at(NINE + 5 * MINUTE)
     s.plan()
-    before = rows(s.address.path)
+    before = rows(s.path)
     done = restored(s, file)
     assert done.kept is not None
     assert rows(done.kept) == before, "nothing of what was there is lost"
@@ -255,20 +257,20 @@ def test_a_store_that_is_gone_is_brought_back_and_a_log_that_was_left_is_no_part
     lived(s)
     file = backed_up(s)
     s.close()
-    s.address.path.unlink()
+    s.path.unlink()
     (s.folder / "duly.db-wal").write_bytes(b"of another store")
     with pytest.raises(StoreAway, match="is gone") as gone:
-        Store.open(s.address, s.environ)
+        Store.open(s.file, s.environ)
     assert "duly restore" in str(gone.value.hint)
     done = restored(s, file)
     assert (s.folder / "duly.db.before-restore.1-wal").read_bytes() == b"of another store"
     assert done.kept is None, "of the store itself nothing was left"
-    store = Store.open(s.address, s.environ)
+    store = Store.open(s.file, s.environ)
     assert store.faults() == []
     assert verify(store) == []
     store.close()
-    assert is_remembered(s.address, s.environ)
-    assert s.address.path.stat().st_nlink == 1
+    assert is_remembered(s.file, s.environ)
+    assert s.path.stat().st_nlink == 1
 
 
 @pytest.mark.parametrize("what", ["pages", "no database", "empty", "a folder's file"])
@@ -279,20 +281,20 @@ def test_a_store_that_is_damaged_is_moved_aside_and_the_backup_takes_its_place(s
         s.close()
         shutil.rmtree(s.folder)
         s.folder.mkdir()
-        shutil.copy(file, s.address.path)
-        with closing(sqlite3.connect(s.address.path)) as raw:
+        shutil.copy(file, s.path)
+        with closing(sqlite3.connect(s.path)) as raw:
             page = raw.execute("SELECT rootpage FROM sqlite_master WHERE name = 'runs_task'").fetchone()[0]
-        with s.address.path.open("r+b") as damaged:
+        with s.path.open("r+b") as damaged:
             damaged.seek((page - 1) * 4096)
             damaged.write(b"\xff" * 4096)
     else:
         s.close()
-        s.address.path.write_bytes({"no database": b"x" * 9999, "empty": b""}.get(what, b"SQLite format 3\0"))
-    left = s.address.path.read_bytes()
+        s.path.write_bytes({"no database": b"x" * 9999, "empty": b""}.get(what, b"SQLite format 3\0"))
+    left = s.path.read_bytes()
     done = restored(s, file)
     assert done.kept is not None
     assert done.kept.read_bytes() == left
-    store = Store.open(s.address, s.environ)
+    store = Store.open(s.file, s.environ)
     assert verify(store) == []
     store.close()
 
@@ -300,22 +302,22 @@ def test_a_store_that_is_damaged_is_moved_aside_and_the_backup_takes_its_place(s
 def test_a_restore_over_a_served_store_is_refused_and_changes_nothing(s: Scene) -> None:
     lived(s)
     file = backed_up(s)
-    before = rows(s.address.path)
-    life = Presence(s.address.run_folder, "hld_x")
+    before = rows(s.path)
+    life = Presence(s.store.run_folder, "hld_x")
     try:
         with pytest.raises(Refused, match="hld_x serves") as refused:
             restored(s, file)
         assert refused.value.reason == "already_running"
     finally:
         life.leave()
-    assert rows(s.address.path) == before
+    assert rows(s.path) == before
     assert beside(s) == set()
 
 
 def test_a_restore_while_work_of_the_store_lives_is_refused(s: Scene) -> None:
     file = backed_up(s)
-    folder = s.address.run_folder / "attempts" / "run_x.7"
-    s.address.run_folder.mkdir()
+    folder = s.store.run_folder / "attempts" / "run_x.7"
+    s.store.run_folder.mkdir()
     make_folder(folder)
     with (folder / "lock").open("w") as lock:
         import fcntl
@@ -335,14 +337,14 @@ def test_one_that_begins_to_serve_while_a_restore_is_made_ready_stops_it(
 
     def late(path: Path, ahead: int) -> None:
         finish(path, ahead)
-        lives.append(Presence(s.address.run_folder, "hld_x"))
+        lives.append(Presence(s.store.run_folder, "hld_x"))
 
     monkeypatch.setattr(copies, "finish", late)
-    before = rows(s.address.path)
+    before = rows(s.path)
     with pytest.raises(Refused, match="hld_x serves"):
         restored(s, file)
     lives[0].leave()
-    assert rows(s.address.path) == before
+    assert rows(s.path) == before
     assert beside(s) == set()
 
 
@@ -350,7 +352,7 @@ def test_a_restore_that_cannot_get_the_lock_changes_nothing(s: Scene, monkeypatc
     write_one(s.store)
     file = backed_up(s)
     monkeypatch.setattr(engine, "PATIENCE_S", 0.3)
-    with closing(sqlite3.connect(s.address.path, isolation_level=None)) as other:
+    with closing(sqlite3.connect(s.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreBusy):
             restored(s, file)
@@ -378,7 +380,7 @@ def test_what_is_no_backup_is_refused_and_changes_nothing(
 ) -> None:
     lived(s)
     file = backed_up(s)
-    before = rows(s.address.path)
+    before = rows(s.path)
     match what:
         case "nothing":
             file.unlink()
@@ -399,13 +401,13 @@ def test_what_is_no_backup_is_refused_and_changes_nothing(
             with closing(sqlite3.connect(file, isolation_level=None)) as raw:
                 raw.execute("UPDATE meta SET value = '99.0' WHERE key = 'lowest_version'")
         case "the store itself":
-            file = s.address.path
+            file = s.path
         case _:
             file.unlink()
-            file.symlink_to(s.address.path)
+            file.symlink_to(s.path)
     with pytest.raises(error, match=text):
         restored(s, file)
-    assert rows(s.address.path) == before
+    assert rows(s.path) == before
     assert beside(s) == set()
 
 
@@ -442,24 +444,24 @@ def test_a_backup_of_an_older_version_is_brought_up_to_date_on_its_way(s: Scene)
 
 def test_an_older_store_is_backed_up_as_it_is_and_migrated_after_a_backup(s: Scene) -> None:
     s.close()
-    s.address.path.unlink()
-    first_revision(s.address.path)
+    s.path.unlink()
+    first_revision(s.path)
     assert restoring.examine(backed_up(s)).revision == "0001"
-    done = backups.migrate(s.address, s.environ)
+    done = backups.migrate(s.file, s.environ)
     assert (done.before, done.after) == ("0001", REVISIONS[-1])
     assert done.backup is not None
     assert restoring.examine(done.backup).revision == "0001"
-    assert backups.migrate(s.address, s.environ).backup is None
+    assert backups.migrate(s.file, s.environ).backup is None
 
 
 def test_a_log_left_at_the_place_is_no_part_of_a_store_that_is_made_anew(s: Scene) -> None:
     write_one(s.store)
     log = (s.folder / "duly.db-wal").read_bytes()
     s.close()
-    s.address.path.unlink()
+    s.path.unlink()
     (s.folder / "duly.db-wal").write_bytes(log)
-    assert making.make(s.address, s.environ, again=True)
-    store = Store.open(s.address, s.environ)
+    assert making.make(s.file, s.environ, again=True)
+    store = Store.open(s.file, s.environ)
     with store.read() as session:
         assert session.ledger.last() == 0
     assert store.faults() == []
@@ -469,15 +471,15 @@ def test_a_log_left_at_the_place_is_no_part_of_a_store_that_is_made_anew(s: Scen
 
 def test_migrating_a_store_that_is_up_to_date_does_nothing(s: Scene) -> None:
     lived(s)
-    before = rows(s.address.path)
-    done = backups.migrate(s.address, s.environ)
+    before = rows(s.path)
+    done = backups.migrate(s.file, s.environ)
     assert (done.before, done.after, done.backup) == (REVISIONS[-1], REVISIONS[-1], None)
-    assert rows(s.address.path) == before
+    assert rows(s.path) == before
     assert beside(s) == set()
 
 
 def test_a_backup_does_not_wait_for_a_writer(s: Scene) -> None:
-    with closing(sqlite3.connect(s.address.path, isolation_level=None)) as other:
+    with closing(sqlite3.connect(s.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         other.execute("INSERT INTO meta VALUES ('half', 'written')")
         file = backed_up(s)
@@ -488,7 +490,7 @@ def test_a_backup_does_not_wait_for_a_writer(s: Scene) -> None:
 def test_the_age_of_a_backup_that_does_not_tell_it_is_that_of_its_newest_entry(s: Scene) -> None:
     s.add("one", hourly())
     file = s.folder.parent / "plain.db"
-    with closing(sqlite3.connect(s.address.path)) as raw, closing(sqlite3.connect(file)) as copy:
+    with closing(sqlite3.connect(s.path)) as raw, closing(sqlite3.connect(file)) as copy:
         raw.backup(copy)
     assert restoring.examine(file).taken_at == NINE
     s.at(NINE + timedelta(hours=3))

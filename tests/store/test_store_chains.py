@@ -6,6 +6,7 @@ import pytest
 from store_events import FAILED, emit, end_all, listen, of_task, opened, passed, suppressed
 from store_scene import HOUR, MINUTE, NINE, SECOND, hourly, scene
 
+from by_hand import file_line
 from duly.core.events import CHAIN_MOST
 from duly.errors import Invalid, StoreAway
 from duly.operations import tasks as task_operations
@@ -211,14 +212,15 @@ def test_an_abandoned_run_starts_who_listens_for_that(tmp_path: Path) -> None:
         assert run.occurrence.startswith("event:duly.run.abandoned:")
 
 
+@pytest.mark.file
 def test_where_nobody_listens_to_duly_a_commit_asks_one_question_and_no_more(tmp_path: Path) -> None:
     with scene(tmp_path) as s:
         listen(s, "other", "deploy")
         work = s.held("work")
         asked: list[str] = []
-        s.store._line.raw.set_trace_callback(asked.append)
+        file_line(s.store).raw.set_trace_callback(asked.append)
         s.settle(work, FAILED)
-        s.store._line.raw.set_trace_callback(None)
+        file_line(s.store).raw.set_trace_callback(None)
         about = [text for text in asked if "task_sources" in text or "events" in text.lower()]
         assert len(about) == 1
 
@@ -232,6 +234,7 @@ def test_a_pause_that_a_listener_waits_for_ends_what_it_had_opened_before(tmp_pa
         assert entry.reason == "paused"
 
 
+@pytest.mark.file
 def test_the_question_who_listens_to_duly_is_answered_from_its_index(tmp_path: Path) -> None:
     from duly.store.engine import DIALECT
 

@@ -9,12 +9,15 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from store_scene import NINE, SECOND, SUCCEEDED, Scene, hourly, scene
 
 from duly import clock
 from duly.core.triggers import Every
 from duly.store import Store
 from duly.store.address import Address
+
+pytestmark = pytest.mark.file
 
 COME_AND_GO = """
 import sys, threading
@@ -42,7 +45,7 @@ def coming_and_going(s: Scene, count: int) -> Iterator[list[int]]:
     turns: list[int] = []
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", COME_AND_GO, str(s.address.path), s.environ["HOME"], str(number)],
+            [sys.executable, "-c", COME_AND_GO, str(s.path), s.environ["HOME"], str(number)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -82,7 +85,7 @@ def test_reading_and_opening_are_never_refused_because_another_command_ends_at_t
                 reader.close()
                 Store.open(s.address, s.environ).close()
         assert min(turns) > 0
-        found = Store.find(Address(path=s.address.path), s.environ)
+        found = Store.find(Address(path=s.path), s.environ)
         assert found is not None
         with found.read() as session:
             assert len(session.projects.names()) == 1 + sum(turns), "every write that was answered stands"

@@ -10,6 +10,8 @@ from store_scene import HOUR, MINUTE, NINE, Scene, hourly, minutely, scene
 
 from duly.store import Store
 
+pytestmark = pytest.mark.file
+
 DIE = """
 import os, sys
 from datetime import datetime
@@ -61,7 +63,7 @@ print("lived through", store._line.raw.sent, "statements", flush=True)
 
 def planned_by_a_process_that_dies(s: Scene, when: str) -> subprocess.CompletedProcess[str]:
     """A turn of a holder, planning and claiming in one transaction, killed at this point."""
-    words = [str(s.address.path), s.environ["HOME"], s.clock.now().isoformat(), when]
+    words = [str(s.path), s.environ["HOME"], s.clock.now().isoformat(), when]
     return subprocess.run([sys.executable, "-c", DIE, *words], capture_output=True, text=True, check=False)
 
 
@@ -94,12 +96,12 @@ def test_a_reader_sees_what_a_killed_writer_had_committed_and_changes_nothing(tm
         s.close()
         assert not (tmp_path / "duly.db-wal").exists()
         planned_by_a_process_that_dies(s, "after the commit")
-        left = s.address.path.read_bytes(), (tmp_path / "duly.db-wal").read_bytes()
+        left = s.path.read_bytes(), (tmp_path / "duly.db-wal").read_bytes()
         assert left[1], "the commit is in the log alone"
         reader = Store.find(s.address, s.environ)
         assert reader is not None
         with reader.read() as session:
             assert session.runs.counts() == {"held": 1}
         reader.close()
-        assert (s.address.path.read_bytes(), (tmp_path / "duly.db-wal").read_bytes()) == left
+        assert (s.path.read_bytes(), (tmp_path / "duly.db-wal").read_bytes()) == left
         assert s.connect().quick_check() == "ok"

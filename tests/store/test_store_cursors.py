@@ -19,6 +19,7 @@ from store_scene import (
     without,
 )
 
+from by_hand import by_hand
 from duly.core.run import Run
 from duly.core.task import Task
 from duly.errors import StoreAway
@@ -79,7 +80,7 @@ def test_without_the_cursor_the_occurrence_index_still_refuses_the_double_and_un
         entries = s.entries()
         with (
             without(tasks.PLANNED, "tasks.planned_until_us = v.was_planned_until_us"),
-            pytest.raises(StoreAway, match=r"runs\.task, runs\.occurrence"),
+            pytest.raises(StoreAway, match=r"runs\.task, runs\.occurrence|runs_occurrence"),
         ):
             plan_what_was_read(other, stale, B)
         assert s.entries() == entries
@@ -186,9 +187,8 @@ def test_a_dispatcher_that_loses_a_seat_writes_nothing_for_it_and_claims_the_res
                 run = session.runs.waiting_of(id_)[0]
                 place = Place(seat=1, weights={}, limits={})
                 chosen.append(Chosen(run=run, task=task, definition=task.definition, place=place))
-            session.line.raw.execute(
-                "UPDATE runs SET state = 'parked', seat = 1 WHERE task = ? AND id != ?", (first.task, chosen[0].run.id)
-            )
+            park = "UPDATE runs SET state = 'parked', seat = 1 WHERE task = ? AND id != ?"
+            by_hand(session.line, park, first.task, chosen[0].run.id)
             won = dispatcher._claim(session, chosen)
         assert [one.task.id for one in won] == [other_task.id]
         assert dispatcher.lost == 1
@@ -201,11 +201,11 @@ def test_what_is_due_is_judged_by_the_clock_after_the_lock_was_had(tmp_path: Pat
     """A writer that waited for the lock must not judge by the moment at which it began to wait."""
     with scene(tmp_path) as s:
         asked: list[bool] = []
-        raw = s.store._line.raw
+        line = s.store._line
         now = s.clock.now
 
         def look() -> datetime:
-            asked.append(raw.in_transaction)
+            asked.append(line.stands)
             return now()
 
         s.clock.now = look  # type: ignore[method-assign]

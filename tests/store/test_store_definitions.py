@@ -63,7 +63,7 @@ def test_two_writers_that_both_saw_a_name_free_cannot_both_take_it(tmp_path: Pat
     with scene(tmp_path) as s:
         task = s.add("one", hourly())
         double = replace(task, id="tsk_double")
-        with pytest.raises(StoreAway, match="UNIQUE"), s.connect().write() as session:
+        with pytest.raises(StoreAway, match=r"UNIQUE|unique"), s.connect().write() as session:
             session.tasks.insert(double)
         s.sql("DROP INDEX tasks_name")
         with s.connect().write() as session:

@@ -10,6 +10,7 @@ import pytest
 from store_disk import entry, locked, snapshot, write_one
 from store_scene import HOUR, NINE, hourly, minutely, scene
 
+from by_hand import file_line
 from duly import clock
 from duly.errors import StoreAway, StoreBusy
 from duly.operations import runs as run_operations
@@ -18,14 +19,16 @@ from duly.store import Session, Store, making
 from duly.store.address import Address
 
 
+@pytest.mark.file
 def test_full_durability_and_the_write_ahead_log_are_in_force_on_every_connection(tmp_path: Path) -> None:
     with scene(tmp_path) as s:
         for store in (s.store, s.connect(), s.store.another()):
-            assert store.synchronous() == 2
-            assert store._line.scalar("PRAGMA journal_mode") == "wal"
+            assert file_line(store).scalar("PRAGMA synchronous") == 2
+            assert file_line(store).scalar("PRAGMA journal_mode") == "wal"
             store.close()
 
 
+@pytest.mark.file
 def test_a_store_is_made_for_its_owner_alone_with_all_that_lies_beside_it(tmp_path: Path) -> None:
     address = Address(path=tmp_path / "duly.db")
     environ = {"HOME": str(tmp_path / "home")}
@@ -41,6 +44,7 @@ def test_a_store_is_made_for_its_owner_alone_with_all_that_lies_beside_it(tmp_pa
     assert sorted(path.name for path in tmp_path.iterdir()) == ["duly.db", "home"], "nothing half-made is left"
 
 
+@pytest.mark.file
 def test_an_id_marks_the_file_as_ours_and_each_store_has_its_own(tmp_path: Path) -> None:
     seen = set()
     for name in ("a.db", "b.db"):
@@ -54,6 +58,7 @@ def test_an_id_marks_the_file_as_ours_and_each_store_has_its_own(tmp_path: Path)
 # Reading
 
 
+@pytest.mark.file
 def test_reading_changes_no_byte_and_needs_no_lock(tmp_path: Path) -> None:
     with scene(tmp_path) as s:
         won = s.held()
@@ -62,7 +67,7 @@ def test_reading_changes_no_byte_and_needs_no_lock(tmp_path: Path) -> None:
         before = snapshot(s)
         reader = Store.find(s.address, s.environ, clock=s.clock)
         assert reader is not None
-        with locked(s.address.path):
+        with locked(s.path):
             for _ in range(20):
                 with reader.read() as session:
                     assert len(session.tasks.page()) == 2
@@ -74,6 +79,7 @@ def test_reading_changes_no_byte_and_needs_no_lock(tmp_path: Path) -> None:
         assert snapshot(s) == before
 
 
+@pytest.mark.file
 def test_reading_alone_leaves_the_file_as_it_was_when_all_have_gone(tmp_path: Path) -> None:
     with scene(tmp_path) as s:
         s.add("one", hourly())
@@ -86,6 +92,7 @@ def test_reading_alone_leaves_the_file_as_it_was_when_all_have_gone(tmp_path: Pa
     assert snapshot(s)["duly.db"] == before["duly.db"]
 
 
+@pytest.mark.file
 def test_a_reader_cannot_write_even_by_mistake(tmp_path: Path) -> None:
     with scene(tmp_path) as s:
         reader = Store.find(s.address, s.environ)
@@ -112,19 +119,21 @@ def test_a_read_sees_one_moment_whatever_is_written_meanwhile(tmp_path: Path) ->
 # Writing
 
 
+@pytest.mark.file
 def test_a_writer_waits_through_anothers_second_with_the_lock(tmp_path: Path) -> None:
-    with scene(tmp_path) as s, locked(s.address.path, seconds=1):
+    with scene(tmp_path) as s, locked(s.path, seconds=1):
         began = clock.monotonic_s()
         write_one(s.store)
         waited = clock.monotonic_s() - began
         assert 0.5 < waited < 6
         assert len(s.entries()) == 1
-        assert s.store.company.present(), "that somebody else writes was noticed"
+        assert file_line(s.store).company.present(), "that somebody else writes was noticed"
 
 
+@pytest.mark.file
 def test_a_writer_says_busy_when_its_patience_is_over_and_has_written_nothing(tmp_path: Path) -> None:
     with scene(tmp_path) as s:
-        with locked(s.address.path):
+        with locked(s.path):
             began = clock.monotonic_s()
             with pytest.raises(StoreBusy):
                 write_one(s.store, patience_s=0.3)
@@ -133,6 +142,7 @@ def test_a_writer_says_busy_when_its_patience_is_over_and_has_written_nothing(tm
         assert len(s.entries()) == 1
 
 
+@pytest.mark.file
 def test_a_write_sees_what_was_committed_while_it_waited_and_never_fails_for_having_read_before(tmp_path: Path) -> None:
     """Begun deferred, a transaction that has read and then writes is refused when another committed between."""
     with scene(tmp_path) as s:
@@ -145,7 +155,7 @@ def test_a_write_sees_what_was_committed_while_it_waited_and_never_fails_for_hav
                 assert session.ledger.last() == 2 * n + 1, "the lock comes first, then the look"
                 session.ledger.add([entry()])
         # What the house does not do:
-        with closing(sqlite3.connect(s.address.path, isolation_level=None, timeout=0)) as raw:
+        with closing(sqlite3.connect(s.path, isolation_level=None, timeout=0)) as raw:
             raw.execute("BEGIN")
             raw.execute("SELECT count(*) FROM ledger").fetchone()
             write_one(two)
@@ -153,12 +163,13 @@ def test_a_write_sees_what_was_committed_while_it_waited_and_never_fails_for_hav
                 raw.execute("INSERT INTO meta VALUES ('a', 'b')")
 
 
+@pytest.mark.file
 def test_every_write_begins_with_the_lock_before_anything_is_read(tmp_path: Path) -> None:
     with scene(tmp_path) as s:
         s.held("busy")
         s.add("one", hourly())
         sent: list[str] = []
-        s.store._line.raw.set_trace_callback(sent.append)
+        file_line(s.store).raw.set_trace_callback(sent.append)
         run = run_operations.run_now(s.store, "one", by="ann")
         run_operations.cancel(s.store, run.id, by="ann")
         task_operations.pause(s.store, "task", "one", until=None, note=None, by="ann")
@@ -168,7 +179,7 @@ def test_every_write_begins_with_the_lock_before_anything_is_read(tmp_path: Path
         task_operations.remove(s.store, "one", by="ann")
         s.plan()
         s.claim()
-        s.store._line.raw.set_trace_callback(None)
+        file_line(s.store).raw.set_trace_callback(None)
         inside = False
         begun = 0
         for text in sent:

@@ -8,6 +8,7 @@ import pytest
 from store_claims import B
 from store_scene import DAY, HOUR, MINUTE, NINE, SECOND, TICK, Scene, hourly, minutely, scene, without
 
+from by_hand import by_hand
 from duly.core.run import Missed
 from duly.core.skips import Range
 from duly.core.spreading import share_of
@@ -194,7 +195,7 @@ def test_two_planners_that_read_the_same_task_count_its_times_once(tmp_path: Pat
             without(tasks.PLANNED, "tasks.planned_until_us = v.was_planned_until_us"),
             other.write() as session,
         ):
-            session.line.raw.execute("DELETE FROM runs")
+            by_hand(session.line, "DELETE FROM runs")
             write_plans(session, stale, holder=B)
         assert s.task(task.id).scheduled_runs == 2, "the cursor is what keeps the count"
 

@@ -8,6 +8,7 @@ import pytest
 from store_disk import entry, write_one
 from store_scene import HOUR, MINUTE, NINE, Scene, hourly, losing, minutely, scene
 
+from by_hand import by_hand, file_line
 from duly.core.run import Entry
 from duly.errors import StoreAway, StoreUnknown
 from duly.holder.settling import Returned
@@ -23,11 +24,12 @@ def fill(store: Store, s: Scene) -> None:
             session.ledger.add([Entry(kind="defined", at=NINE, details={"long": "x" * 2000})] * 8)
 
 
+@pytest.mark.file
 def test_a_full_disk_undoes_the_whole_write_and_the_store_goes_on_when_there_is_room(tmp_path: Path) -> None:
     with scene(tmp_path) as s:
         won = s.held()
         before = (s.entries(), s.runs())
-        raw = s.store._line.raw
+        raw = file_line(s.store).raw
         pages = raw.execute("PRAGMA page_count").fetchone()[0]
         raw.execute(f"PRAGMA max_page_count = {pages + 20}")
         for _ in range(2):
@@ -42,13 +44,14 @@ def test_a_full_disk_undoes_the_whole_write_and_the_store_goes_on_when_there_is_
         assert s.faults() == []
 
 
+@pytest.mark.file
 @pytest.mark.parametrize("room", range(0, 24, 4))
 def test_a_plan_that_meets_a_full_disk_is_made_whole_later_or_was_not_made_at_all(tmp_path: Path, room: int) -> None:
     with scene(tmp_path) as s:
         for number in range(60):
             s.add(f"task {number}", hourly(), on_missed="skip" if number % 3 else "run")
         s.at(NINE + 3 * HOUR + MINUTE / 2)
-        raw = s.store._line.raw
+        raw = file_line(s.store).raw
         pages = raw.execute("PRAGMA page_count").fetchone()[0]
         before = (s.sql("SELECT * FROM tasks"), s.entries(), s.runs(), s.sql("SELECT * FROM missed"))
         raw.execute(f"PRAGMA max_page_count = {pages + room}")
@@ -68,14 +71,15 @@ def write_through_a_full_disk(s: Scene, session: Session) -> None:
     with contextlib.suppress(sqlite3.Error), session.line.savepoint():
         for _ in range(200):
             session.ledger.add([Entry(kind="defined", at=NINE, details={"long": "x" * 4000})])
-    session.line.raw.execute("PRAGMA max_page_count = 1000000")
+    by_hand(session.line, "PRAGMA max_page_count = 1000000")
     session.ledger.add([entry("removed")])
 
 
+@pytest.mark.file
 def test_a_transaction_that_the_full_disk_ended_is_reported_even_to_who_did_not_ask(tmp_path: Path) -> None:
     """SQLite ends the whole transaction, not the savepoint alone: what follows commits by itself, so it is told."""
     with scene(tmp_path) as s:
-        raw = s.store._line.raw
+        raw = file_line(s.store).raw
         pages = raw.execute("PRAGMA page_count").fetchone()[0]
         raw.execute(f"PRAGMA max_page_count = {pages + 4}")
         with pytest.raises(StoreAway), s.store.write() as session:

@@ -13,9 +13,12 @@ from pathlib import Path
 import pytest
 from store_scene import Scene, hourly, scene
 
+from by_hand import file_line
 from duly.errors import StoreAway
 from duly.store import Store, making, migrations
 from duly.store.address import Address
+
+pytestmark = pytest.mark.file
 
 MAKE = """
 import sys
@@ -167,27 +170,27 @@ def test_a_maker_that_is_killed_midway_leaves_nothing_at_the_place(tmp_path: Pat
 def test_an_older_store_is_used_by_nobody_until_it_is_migrated(
     tmp_path: Path, old: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = old.address.path.read_bytes()
+    before = old.path.read_bytes()
     later(monkeypatch, tmp_path)
     for create in (False, True):
         with pytest.raises(StoreAway, match="older"):
             Store.open(old.address, old.environ, create=create)
     with pytest.raises(StoreAway, match="older"):
         Store.find(old.address, old.environ)
-    assert old.address.path.read_bytes() == before
+    assert old.path.read_bytes() == before
 
 
 def test_an_older_store_is_migrated_whole_after_a_backup_that_is_whole(
     tmp_path: Path, old: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = schema(old.address.path)
+    before = schema(old.path)
     later(monkeypatch, tmp_path)
     store = Store.open(old.address, old.environ, migrate=True, clock=old.clock)
     with store.read() as session:
         assert [task.runs for task in session.tasks.page()] == [1000]
-    assert store.synchronous() == 2
+    assert file_line(store).scalar("PRAGMA synchronous") == 2
     store.close()
-    after = schema(old.address.path)
+    after = schema(old.path)
     assert ("9999",) in after
     assert any(row[1] == "later" for row in after if len(row) == 3)
     (backup,) = [one for one in old.folder.iterdir() if "before" in one.name]
@@ -208,12 +211,12 @@ def test_an_older_store_is_migrated_whole_after_a_backup_that_is_whole(
 def test_a_migration_that_fails_midway_leaves_the_old_store_whole(
     tmp_path: Path, old: Scene, monkeypatch: pytest.MonkeyPatch, end: str, error: type[Exception]
 ) -> None:
-    before = schema(old.address.path)
+    before = schema(old.path)
     with monkeypatch.context() as patched:
         later(patched, tmp_path, end)
         with pytest.raises(error):
             Store.open(old.address, old.environ, migrate=True)
-        assert schema(old.address.path) == before
+        assert schema(old.path) == before
     store = Store.open(old.address, old.environ)
     assert store.quick_check() == "ok"
     store.close()
@@ -222,20 +225,20 @@ def test_a_migration_that_fails_midway_leaves_the_old_store_whole(
 def test_a_migration_that_is_killed_midway_leaves_the_old_store_whole_and_the_next_one_succeeds(
     tmp_path: Path, old: Scene
 ) -> None:
-    before = schema(old.address.path)
+    before = schema(old.path)
     believed = with_revision(tmp_path, "os.kill(os.getpid(), signal.SIGKILL) if not os.environ.get('SPARE') else None")
-    process = start(MIGRATE, old.address.path, tmp_path / "home", believed)
+    process = start(MIGRATE, old.path, tmp_path / "home", believed)
     let_go([process])
     assert process.returncode == -signal.SIGKILL
-    assert schema(old.address.path) == before
+    assert schema(old.path) == before
     os.environ["SPARE"] = "1"
     try:
-        both = [start(MIGRATE, old.address.path, tmp_path / "home", believed) for _ in range(2)]
+        both = [start(MIGRATE, old.path, tmp_path / "home", believed) for _ in range(2)]
         for printed, errors in let_go(both):
             assert printed == "migrated\n", errors
     finally:
         del os.environ["SPARE"]
-    after = schema(old.address.path)
+    after = schema(old.path)
     assert ("9999",) in after
     assert (1000,) in after, "migrated once, by two at once"
     assert after[-1] == ("ok",)
@@ -247,7 +250,7 @@ def test_a_backup_holds_what_only_the_log_held_yet(tmp_path: Path, old: Scene, m
         "import os, sqlite3, sys; raw = sqlite3.connect(sys.argv[1], isolation_level=None);"
         "raw.execute(\"INSERT INTO ledger (at_us, kind) VALUES (7, 'paused')\"); os.kill(os.getpid(), 9)"
     )
-    subprocess.run([sys.executable, "-c", code, str(old.address.path)], check=False)
+    subprocess.run([sys.executable, "-c", code, str(old.path)], check=False)
     assert (old.folder / "duly.db-wal").stat().st_size > 0
     later(monkeypatch, tmp_path)
     store = Store.open(old.address, old.environ, migrate=True)

@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from by_hand import by_hand
 from duly.app import service
 from duly.errors import StoreAway
 from duly.store import Store, mounts
 from duly.store.address import Address
+
+pytestmark = pytest.mark.file
 
 TABLE = """\
 22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
@@ -88,10 +91,10 @@ def test_a_second_machine_that_serves_a_shared_store_is_refused_while_the_first_
     assert service.serve(address, until_idle=True, allow_network_fs=True) == 0
     store = Store.open(address)
     with store.write() as session:
-        session.line.raw.execute("UPDATE holders SET state = 'alive', host = 'other', boot = 'another boot'")
+        by_hand(session.line, "UPDATE holders SET state = 'alive', host = 'other', boot = 'another boot'")
     with pytest.raises(StoreAway, match="other serves this store too"):
         service.serve(address, until_idle=True, allow_network_fs=True)
     with store.write() as session:
-        session.line.raw.execute("UPDATE holders SET last_beat_us = last_beat_us - 200000000")
+        by_hand(session.line, "UPDATE holders SET last_beat_us = last_beat_us - 200000000")
     store.close()
     assert service.serve(address, until_idle=True, allow_network_fs=True) == 0

@@ -41,7 +41,7 @@ class Kept:
 
 def register(store: Store, holder: str, boot: str) -> Presence:
     """Stand as a holder: its lock in the run folder, its row in the store."""
-    folder = store.address.run_folder
+    folder = store.run_folder
     presence = Presence(folder, holder)
     with store.write() as session:
         session.holders.insert(
@@ -72,7 +72,7 @@ def look(store: Store, clock: Clock, holder: str = "hld_b") -> list[Delivery]:
     """One sweep by a new holder, and its look at what it took over."""
     registry = Registry({"command": Kept})
     figures_ = figures()
-    place = place_of(store.address.run_folder, clock.boot_id())
+    place = place_of(store.run_folder, clock.boot_id())
     sweeper = Sweeper(store, holder, place, figures_, Holdings(), registry)
     delivered: list[Delivery] = []
     recovery = Recovery(clock, Carrier(clock, figures_.beat_us, delivered.append), delivered.append, store, holder)
@@ -111,13 +111,14 @@ def test_a_claim_of_the_dead_that_never_began_is_given_back_at_once(tmp_path: Pa
         assert s.faults() == []
 
 
+@pytest.mark.file
 def test_a_store_that_was_moved_away_from_its_run_folder_never_lets_work_start_twice(tmp_path: Path) -> None:
     """What runs by the folder at the old place cannot be seen from the new one, so it is not started again."""
     with scene(tmp_path) as s:
         run, presence = held_by_one(s, on_interrupt="retry")
         s.close()
         (tmp_path / "other").mkdir()
-        moved = Address(path=s.address.path.rename(tmp_path / "other" / "duly.db"))
+        moved = Address(path=s.path.rename(tmp_path / "other" / "duly.db"))
         store = Store.open(moved, s.environ, clock=s.clock)
         moved.run_folder.mkdir()
         over(s.clock)
@@ -144,7 +145,7 @@ def test_what_began_at_another_place_is_not_taken_for_never_begun_by_the_second_
         run, presence = held_by_one(s, on_interrupt="retry")
         s.close()
         (tmp_path / "other").mkdir()
-        moved = Address(path=s.address.path.rename(tmp_path / "other" / "duly.db"))
+        moved = Address(path=s.path.rename(tmp_path / "other" / "duly.db"))
         store = Store.open(moved, s.environ, clock=s.clock)
         moved.run_folder.mkdir()
         over(s.clock)
@@ -174,7 +175,7 @@ def test_after_a_restart_of_the_machine_what_was_held_counts_as_started(
 ) -> None:
     with scene(tmp_path) as s:
         run, presence = held_by_one(s, on_interrupt=policy)
-        left(s.address.run_folder / "attempts" / f"{run.id}.{run.fence}")
+        left(s.store.run_folder / "attempts" / f"{run.id}.{run.fence}")
         presence.release() if "left" in locks else presence.leave()
         s.clock.boot, s.clock.lease = "boot-two", 5_000_000
         s.at(s.clock.moment + 60 * SECOND)

@@ -10,6 +10,7 @@ import pytest
 from store_scene import DAY, HOUR, MINUTE, NINE, Scene, hourly, minutely, scene
 from store_walk import Walk, tasks_of_all_kinds
 
+from by_hand import file_line
 from duly import ids
 from duly.core.task import Task
 from duly.core.triggers import On
@@ -342,8 +343,8 @@ def test_runs_of_events_go_and_their_events_stay_and_verify_claims_nothing_of_th
 
 
 def attempts(s: Scene) -> Path:
-    s.address.run_folder.mkdir(exist_ok=True)
-    return s.address.run_folder / "attempts"
+    s.store.run_folder.mkdir(exist_ok=True)
+    return s.store.run_folder / "attempts"
 
 
 def log(s: Scene, run: str, fence: int, *, aged: bool = True) -> Path:
@@ -407,13 +408,14 @@ def test_a_log_that_work_still_writes_stays(s: Scene) -> None:
     assert prune(s)["logs"] == 1
 
 
+@pytest.mark.file
 def test_many_rows_go_a_batch_at_a_time_so_that_nobody_waits_long(s: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pruning, "BATCH", 10)
     s.add("one", minutely())
     ran(s, 100, each=MINUTE)
     s.at(NINE + 10 * WEEK)
     seen: list[str] = []
-    line = s.store._line
+    line = file_line(s.store)
     line.raw.set_trace_callback(lambda text: seen.append(text) if text.startswith("BEGIN IMMEDIATE") else None)
     counted = prune(s, take=False)
     assert seen == [], "counting takes no lock"

@@ -51,8 +51,9 @@ def test_there_are_statements_to_look_at() -> None:
     assert sum(isinstance(one, Batch) for one in WRITTEN) >= 10
 
 
+@pytest.mark.file
 def test_every_statement_is_one_that_sqlite_can_prepare_over_the_production_schema(tmp_path: Path) -> None:
-    with scene(tmp_path) as s, closing(sqlite3.connect(s.address.path)) as raw:
+    with scene(tmp_path) as s, closing(sqlite3.connect(s.path)) as raw:
         for written in WRITTEN:
             compiled = [written.on(LITE, size) for size in SIZES] if isinstance(written, Batch) else [written.on(LITE)]
             for one in compiled:

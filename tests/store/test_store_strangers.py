@@ -15,31 +15,33 @@ from duly.errors import StoreAway, StoreNewer
 from duly.store import Store, engine, making
 from duly.store.address import Address, is_remembered, resolve
 
+pytestmark = pytest.mark.file
+
 
 def test_a_store_that_vanished_under_an_open_one_is_an_error_and_nothing_is_made_in_its_place(tmp_path: Path) -> None:
     with scene(tmp_path) as s:
         s.add("one", hourly())
-        s.address.path.rename(tmp_path / "elsewhere.db")
+        s.path.rename(tmp_path / "elsewhere.db")
         with pytest.raises(StoreAway, match="gone"):
             write_one(s.store)
         with pytest.raises(StoreAway, match="gone"):
             s.store.another()
         for create in (False, True):
             with pytest.raises(StoreAway, match="gone"):
-                Store.open(s.address, s.environ, create=create)
+                Store.open(s.file, s.environ, create=create)
         with pytest.raises(StoreAway, match="gone"):
-            Store.find(s.address, s.environ)
-        assert not s.address.path.exists()
-        (tmp_path / "elsewhere.db").rename(s.address.path)
+            Store.find(s.file, s.environ)
+        assert not s.path.exists()
+        (tmp_path / "elsewhere.db").rename(s.path)
         write_one(s.store)
         assert len(s.entries()) == 2, "brought back, it goes on"
 
 
 def test_a_vanished_store_is_made_anew_only_where_that_was_asked_for(tmp_path: Path) -> None:
     with scene(tmp_path) as s:
-        s.address.path.unlink()
-        assert making.make(s.address, s.environ, again=True)
-        assert not making.make(s.address, s.environ, again=True), "on a standing one it changes nothing"
+        s.path.unlink()
+        assert making.make(s.file, s.environ, again=True)
+        assert not making.make(s.file, s.environ, again=True), "on a standing one it changes nothing"
         with pytest.raises(StoreAway, match="gone"):
             write_one(s.store)
 
@@ -50,10 +52,10 @@ def test_a_store_replaced_by_another_file_is_not_written(tmp_path: Path) -> None
         other = tmp_path / "other.db"
         making.make(Address(path=other), s.environ)
         replaced = other.read_bytes()
-        other.rename(s.address.path)
+        other.rename(s.path)
         with pytest.raises(StoreAway):
             write_one(s.store)
-        assert s.address.path.read_bytes() == replaced
+        assert s.path.read_bytes() == replaced
 
 
 def closed_store(folder: Path) -> Scene:
@@ -68,7 +70,7 @@ def closed_store(folder: Path) -> Scene:
 def uses(s: Scene) -> None:
     """Open it every way and read all of it."""
     for opens in (Store.find, Store.open):
-        store = opens(s.address, s.environ)
+        store = opens(s.file, s.environ)
         assert store is not None
         try:
             read_all(store)
@@ -85,19 +87,19 @@ def read_all(store: Store) -> None:
 @pytest.mark.parametrize("size", [0, 50, 100, 4096, 9000])
 def test_a_truncated_store_is_an_error_and_is_left_as_it_is(tmp_path: Path, size: int) -> None:
     s = closed_store(tmp_path)
-    whole = s.address.path.read_bytes()
-    s.address.path.write_bytes(whole[:size])
+    whole = s.path.read_bytes()
+    s.path.write_bytes(whole[:size])
     with pytest.raises(StoreAway):
         uses(s)
     with pytest.raises(StoreAway):
-        Store.open(s.address, s.environ, create=True)
-    assert s.address.path.read_bytes() == whole[:size]
+        Store.open(s.file, s.environ, create=True)
+    assert s.path.read_bytes() == whole[:size]
 
 
 def test_a_store_truncated_under_an_open_one_is_an_error_told_as_one(tmp_path: Path) -> None:
     s = closed_store(tmp_path)
-    store = Store.open(s.address, s.environ)
-    os.truncate(s.address.path, 4096)
+    store = Store.open(s.file, s.environ)
+    os.truncate(s.path, 4096)
     with pytest.raises(StoreAway):
         read_all(store)
     with pytest.raises(StoreAway):
@@ -107,14 +109,14 @@ def test_a_store_truncated_under_an_open_one_is_an_error_told_as_one(tmp_path: P
 
 def test_a_damaged_page_is_told_as_damage_and_never_mended_by_guessing(tmp_path: Path) -> None:
     s = closed_store(tmp_path)
-    whole = bytearray(s.address.path.read_bytes())
+    whole = bytearray(s.path.read_bytes())
     for page in range(1, len(whole) // 4096):
         whole[page * 4096 : page * 4096 + 200] = b"\xff" * 200
-    s.address.path.write_bytes(whole)
+    s.path.write_bytes(whole)
     with pytest.raises(StoreAway, match="damaged") as caught:
         uses(s)
     assert caught.value.hint
-    assert s.address.path.read_bytes() == whole
+    assert s.path.read_bytes() == whole
 
 
 def every_road(address: Address, environ: dict[str, str]) -> list[Callable[[], object]]:
@@ -173,9 +175,9 @@ def test_a_store_has_one_run_folder_by_whatever_path_it_is_reached(tmp_path: Pat
     with scene(tmp_path) as s:
         (tmp_path / "elsewhere").mkdir()
         link = tmp_path / "elsewhere" / "link.db"
-        link.symlink_to(s.address.path)
+        link.symlink_to(s.path)
         other = Store.open(resolve(str(link), {}), s.environ)
-        assert other.address.run_folder.resolve() == s.address.run_folder.resolve()
+        assert other.run_folder.resolve() == s.store.run_folder.resolve()
         other.close()
 
 
@@ -206,7 +208,7 @@ def test_a_store_for_newer_versions_only_is_refused_by_every_road_and_left_as_it
         with pytest.raises(StoreNewer, match=r"99\.0\.0"):
             s.store.check_version()
         before = snapshot(s)
-        for opens in every_road(s.address, s.environ):
+        for opens in every_road(s.file, s.environ):
             with pytest.raises(StoreNewer):
                 opens()
         assert snapshot(s) == before
@@ -251,7 +253,7 @@ def test_a_copied_store_is_remembered_when_it_is_first_written(tmp_path: Path) -
     with scene(tmp_path) as s:
         pass
     copy = Address(path=tmp_path / "copy.db")
-    shutil.copy(s.address.path, copy.path)
+    shutil.copy(s.path, copy.path)
     reader = Store.find(copy, s.environ)
     assert reader is not None
     reader.close()

@@ -1,5 +1,6 @@
 """`verify`: silent over what the house did, and naming what a hand or a missing guard did."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -68,6 +69,11 @@ def copied(s: Scene, where: str, **changes: object) -> None:
     s.sql(f"INSERT INTO ledger ({into}) SELECT {taken} FROM ledger WHERE seq = ?", *values, first(s, where))
 
 
+def set_fence(s: Scene, where: str, fence: int) -> None:
+    [(seq, details)] = s.sql(f"SELECT seq, details FROM ledger WHERE {where}")
+    s.sql("UPDATE ledger SET details = ? WHERE seq = ?", json.dumps(json.loads(details) | {"fence": fence}), seq)
+
+
 def set_entry(s: Scene, where: str, change: str) -> None:
     s.sql(f"UPDATE ledger SET {change} WHERE seq = ?", first(s, where))
 
@@ -94,10 +100,7 @@ PLANTED: dict[str, tuple[str, Callable[[Scene], None]]] = {
     "a seat claimed while another run had it": ("P2", claimed_twice),
     "a fence given twice": (
         "P2",
-        by_sql(
-            "UPDATE ledger SET details = json_set(details, '$.fence', 1) WHERE kind = 'claimed' AND seq = "
-            "(SELECT max(seq) FROM ledger WHERE kind = 'claimed')"
-        ),
+        lambda s: set_fence(s, "seq = (SELECT max(seq) FROM ledger WHERE kind = 'claimed')", 1),
     ),
     "an end by a holder that had lost the run": (
         "P4",
@@ -105,7 +108,7 @@ PLANTED: dict[str, tuple[str, Callable[[Scene], None]]] = {
     ),
     "an end with an old fence": (
         "P4",
-        lambda s: set_entry(s, "kind = 'ended' AND attempt = 2", "details = json_set(details, '$.fence', 2)"),
+        lambda s: set_fence(s, "kind = 'ended' AND attempt = 2", 2),
     ),
     "a run ended twice": ("P4", lambda s: copied(s, "kind = 'ended'")),
     "an outcome that the ledger does not tell": (
@@ -189,10 +192,11 @@ def test_what_the_missing_guards_let_through_is_named(tmp_path: Path) -> None:
         assert "P1" in {promise for promise, _ in s.faults()}
 
 
+@pytest.mark.file
 def test_verify_reads_one_moment_and_changes_nothing(tmp_path: Path) -> None:
     with scene(tmp_path) as s:
         lived(s)
-        path = s.address.path
+        path = s.path
         before = path.read_bytes(), (path.parent / "duly.db-wal").read_bytes()
         s.faults()
         assert (path.read_bytes(), (path.parent / "duly.db-wal").read_bytes()) == before

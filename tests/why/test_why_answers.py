@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from why_scene import Stage, instant
 
+from by_hand import by_hand
 from duly.core import lifecycle
 from duly.operations import tasks
 from duly.store.switches import move
@@ -281,7 +282,7 @@ def test_a_definition_that_does_not_read_is_told_as_such_and_old_runs_are_told_a
     stage.turn_and_end(hand)
     with stage.store.write() as session:
         for table in ("tasks", "definitions"):
-            session.line.raw.execute(f"UPDATE {table} SET definition = replace(definition, '0 * * * *', '0 * * * 99')")
+            by_hand(session.line, f"UPDATE {table} SET definition = replace(definition, '0 * * * *', '0 * * * 99')")
     broken = stage.json("why", "sync")
     assert [trouble["what"] for trouble in broken["troubles"]] == ["broken"]
     assert "does not start now" in broken["answer"]

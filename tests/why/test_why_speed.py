@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from why_scene import Stage, instant
 
+from by_hand import by_hand, file_line
 from duly.clock import to_us
 from duly.operations.why import why
 from duly.operations.why_since import not_as_planned
@@ -29,7 +30,7 @@ def test_no_question_reads_the_ledger_or_the_runs_from_end_to_end(stage: Stage, 
     compiled = ASKED[name].on(DIALECT)
     with stage.store.read() as session:
         given = [1 if column not in {"task", "before", "from_id"} else "x" for column in compiled.order]
-        plan = session.line.raw.execute(f"EXPLAIN QUERY PLAN {compiled.text}", given).fetchall()
+        plan = by_hand(session.line, f"EXPLAIN QUERY PLAN {compiled.text}", *given)
     steps = [row[3] for row in plan]
     assert steps
     bounded = ("SEARCH", "USE TEMP B-TREE FOR RIGHT PART OF ORDER BY")  # the latter sorts what has one instant
@@ -55,8 +56,8 @@ def _fill(stage: Stage) -> None:
     times = "strftime('%Y-%m-%dT%H:%M:%SZ', due / 1000000, 'unixepoch')"
     due = f"WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {RUNS}), "
     due += f"d AS (SELECT i, {start} + i * {MINUTE_US} AS due FROM n) "
-    with stage.store.write() as session:
-        raw = session.line.raw
+    with stage.store.write():
+        raw = file_line(stage.store).raw
         raw.execute(
             "INSERT INTO runs (id, task, occurrence, due_us, opened_us, opened_by, state, outcome, reason, version,"
             " attempt, fence, not_before_us, definition_version, anyway, queued, started_us, ended_us, worked_us,"

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from by_hand import by_hand
 from duly import ids
 from duly.cli.frame import run as run_cli
 from duly.clock import to_us
@@ -49,8 +50,8 @@ class Hand:
     def __init__(self, stage: "Stage", host: str, pid: int, labels: tuple[str, ...]) -> None:
         self.id = ids.new("hld")
         self._stage = stage
-        stage.store.address.run_folder.mkdir(exist_ok=True)
-        self.presence = Presence(stage.store.address.run_folder, self.id)
+        stage.store.run_folder.mkdir(exist_ok=True)
+        self.presence = Presence(stage.store.run_folder, self.id)
         self._planner = Planner(self.id)
         self._dispatcher = Dispatcher(
             self.id, BOOT, LEASE // timedelta(microseconds=1), lambda: {"command"}, labels=labels
@@ -246,8 +247,7 @@ class Stage:
 def _names(session: Session) -> Mapping[str, str]:
     known: dict[str, str] = {}
     rows = itertools.chain.from_iterable(
-        session.line.raw.execute(f"SELECT id FROM {table} ORDER BY id").fetchall()
-        for table in ("tasks", "runs", "missed", "holders")
+        by_hand(session.line, f"SELECT id FROM {table} ORDER BY id") for table in ("tasks", "runs", "missed", "holders")
     )
     for (id_,) in rows:
         kind = id_[:3]

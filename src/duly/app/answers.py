@@ -68,7 +68,7 @@ def output(store: "Store", word: str) -> bytes:
     """Give what a run's last attempt has written so far; its head and its tail where that is very much."""
     with store.read() as session:
         found = find_run(session, word)
-    folder = store.address.run_folder / "attempts" / f"{found.id}.{found.fence}"
+    folder = store.run_folder / "attempts" / f"{found.id}.{found.fence}"
     out, at = b"", 0
     while (piece := logs.read(folder, at, most=LOG_BYTES)).data:
         out, at = out + piece.data, piece.next

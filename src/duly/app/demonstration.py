@@ -126,7 +126,7 @@ def _watch(store: Store, names: dict[str, Task], ended: threading.Event, as_json
 
 
 def _tell(store: Store, task: Task, run: Run, *, as_json: bool) -> None:
-    out = logs.tail(folder_of(store.address.run_folder, run.id, run.fence), SHOWN_BYTES).decode("utf-8", "replace")
+    out = logs.tail(folder_of(store.run_folder, run.id, run.fence), SHOWN_BYTES).decode("utf-8", "replace")
     if as_json:
         told = {
             "id": run.id,

@@ -16,7 +16,8 @@ from duly.app import forks
 from duly.app.service import opened
 from duly.config import in_force, load
 from duly.errors import StoreAway
-from duly.store.address import Address, resolve
+from duly.store.address import Address, Place, ServerAddress, resolve
+from duly.store.engines import engine_of
 from duly.store.store import Store
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ IDLE_MOST = 4
 class Lines:
     """Opens stores and keeps a few for the next who asks; safe from any thread."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Place) -> None:
         self.address = address
         self.serving: WeakSet[Background] = WeakSet()
         """Holders in the background of this process, which have connections of their own."""
@@ -63,7 +64,9 @@ class Lines:
 
     def exists(self) -> bool:
         """There is a store, or something else, at its place."""
-        return self.address.path.exists()
+        if isinstance(self.address, Address):
+            return self.address.path.exists()
+        return engine_of(self.address, os.environ).exists()
 
     def close(self) -> None:
         """Close what nobody uses now."""
@@ -90,7 +93,7 @@ class Lines:
         if held and self._carried is None:
             self._carried = (
                 f"this process was forked while process {os.getppid()} had the store {self.address} open,"
-                " and SQLite cannot be carried over a fork"
+                " and a connection cannot be carried over a fork"
             )
         for one in held:
             forks.never_free(one)
@@ -126,11 +129,11 @@ class Lines:
         store.close()
 
 
-_OPEN: "WeakValueDictionary[Path, Lines]" = WeakValueDictionary()
+_OPEN: "WeakValueDictionary[Path | ServerAddress, Lines]" = WeakValueDictionary()
 """State of the module, as is what a process has locked in a file: both are once for all who use it here."""
 
 
-def address(given: str | None) -> Address:
+def address(given: str | None) -> Place:
     """Give the store that is meant: the one that is named, else DULY_STORE, the config file, the default."""
     if given is None and not os.environ.get("DULY_STORE"):
         value = in_force("store", load(os.environ), os.environ).value
@@ -138,6 +141,7 @@ def address(given: str | None) -> Address:
     return resolve(given, os.environ)
 
 
-def lines(address: Address) -> Lines:
+def lines(address: Place) -> Lines:
     """Give this process's way to a store: the same for the same file."""
-    return _OPEN.setdefault(address.path.resolve(), Lines(address))
+    key = address.path.resolve() if isinstance(address, Address) else address
+    return _OPEN.setdefault(key, Lines(address))

@@ -18,7 +18,8 @@ from duly.holder.holder import Holder, Tell
 from duly.holder.wish import CATCH_UP_DELAY, CATCH_UP_SPACING, OnStop, wish
 from duly.runners.registry import Registry
 from duly.store import Store, making, mounts
-from duly.store.address import Address
+from duly.store.address import Address, Place, ServerAddress
+from duly.store.engines import engine_of
 
 SWITCH_INTERVAL_S = 0.0005
 """One computing Python thread otherwise takes nine tenths of the writer's turns."""
@@ -30,7 +31,7 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def serve(
-    address: Address,
+    address: Place,
     *,
     slots: int | None = None,
     until_idle: bool = False,
@@ -66,7 +67,9 @@ def serve(
     store = opened(address, allow_network_fs=allow_network_fs)
     try:
         sys.setswitchinterval(SWITCH_INTERVAL_S)
-        os.environ["DULY_STORE"] = str(address)  # what a function in a child of ours means by the store
+        os.environ["DULY_STORE"] = (
+            address.url if isinstance(address, ServerAddress) else str(address)
+        )  # what a function in a child of ours means by the store
         holder = Holder(store, wanted, Registry(), tell=log())
         with stopped_by_signals(holder.stop):
             holder.start()
@@ -79,16 +82,17 @@ def serve(
     return FORGOTTEN if holder.forgotten else 0
 
 
-def opened(address: Address, *, allow_network_fs: bool = False) -> Store:
+def opened(address: Place, *, allow_network_fs: bool = False) -> Store:
     """Open a store to serve it: made where there was none, brought up to date, and sound as far as can be told."""
-    if not allow_network_fs:
+    if not allow_network_fs and isinstance(address, Address):
         mounts.check_local(address.path)
     store = Store.open(address, create=True, migrate=True)
     try:
-        sound = store.quick_check() if address.path.stat().st_size <= CHECKED_BYTES else "ok"
+        small = isinstance(address, Address) and address.path.stat().st_size <= CHECKED_BYTES
+        sound = store.quick_check() if small else "ok"
         if sound != "ok":
             raise StoreAway(f"the store {address} is damaged ({sound}); it was left as it is")
-        if allow_network_fs:
+        if allow_network_fs and isinstance(address, Address):
             _check_one_machine(store)
     except BaseException:
         store.close()
@@ -110,9 +114,14 @@ def _check_one_machine(store: Store) -> None:
                 )
 
 
-def init(address: Address) -> bool:
+def init(address: Place) -> bool:
     """Make an empty store, also where a remembered one has vanished; False when one stands there and is usable."""
-    made = making.make(address, os.environ, again=True)
+    if isinstance(address, Address):
+        made = making.make(address, os.environ, again=True)
+    else:
+        engine = engine_of(address, os.environ)
+        made = not engine.exists()
+        engine.make()
     Store.open(address).close()
     return made
 

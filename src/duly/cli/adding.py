@@ -26,7 +26,7 @@ UPCOMING_SHOWN = 3
 def _add(name: str, extra: tuple[str, ...], dry_run: bool, **given: Any) -> None:
     """Add a task and say how it was understood."""
     from duly import clock, zones
-    from duly.cli.joining import address, hint_nobody, open_for_change
+    from duly.cli.joining import address, hint_nobody, open_for_change, standing
     from duly.definitions import read_definition
     from duly.operations import tasks
     from duly.operations.limits import check_fits
@@ -50,7 +50,7 @@ def _add(name: str, extra: tuple[str, ...], dry_run: bool, **given: Any) -> None
         *(no_folder(given["cwd"]) if given["cwd"] else ()),
         *unfound(read.definition.action),
     )
-    if dry_run and not address().path.exists():
+    if dry_run and not standing(address()):
         task = tasks.first_version(read.definition, now=now, by=caller(), source={"kind": "cli"})
     else:
         with open_for_change(create=True) as store:

@@ -12,16 +12,16 @@ from duly.errors import Invalid
 
 if TYPE_CHECKING:
     from duly.config import Config
-    from duly.store.address import Address
+    from duly.store.address import Place
     from duly.store.store import Session, Store
 
 
-def address() -> "Address":
+def address() -> "Place":
     """Give the store's address as options, environment, config file and default have it."""
     return address_of(settings())
 
 
-def address_of(kept: Settings) -> "Address":
+def address_of(kept: Settings) -> "Place":
     """Give the address that these settings mean."""
     from duly.store.address import resolve
 
@@ -77,6 +77,14 @@ def find() -> "Store | None":
     return store
 
 
+def standing(where: "Place") -> bool:
+    """Say whether there is something at a store's address."""
+    from duly.store.address import Address
+    from duly.store.engines import engine_of
+
+    return where.path.exists() if isinstance(where, Address) else engine_of(where, os.environ).exists()
+
+
 @contextmanager
 def open_for_change(*, create: bool = False) -> Iterator["Store"]:
     """Open the store for writing; `create` makes it where there was none."""
@@ -109,11 +117,11 @@ def hint(text: str) -> None:
         out.note(f"hint: {text}")
 
 
-def hint_nobody(where: "Address", consequence: str) -> bool:
+def hint_nobody(where: "Place", consequence: str) -> bool:
     """Say so when nobody serves the store."""
     from duly.operations.serving import anybody_serves
 
-    if anybody_serves(where.run_folder):
+    if anybody_serves(where):
         return False
     named = f" --store {where}" if settings().store is not None else ""
     hint(f"nobody serves this store: {consequence} (`duly serve{named}`)")

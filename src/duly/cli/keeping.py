@@ -56,7 +56,8 @@ def restore(file: str, yes: bool) -> None:
     from duly.operations import backups, restoring
     from duly.operations.lookup import caller
 
-    path, where = _path(file), address()
+    path = _path(file)
+    where = backups.of_file(address(), "its server's own tools restore it", hint="pg_restore")
     contents = restoring.examine(path)
     restoring.check_free(where, path)
     if not yes:

@@ -306,7 +306,7 @@ def _alone(waits: dict[str, object]) -> bool:
     from duly.cli.joining import address
     from duly.operations.serving import anybody_serves
 
-    return waits["what"] == "slot" and not anybody_serves(address().run_folder)
+    return waits["what"] == "slot" and not anybody_serves(address())
 
 
 def _why(run: dict[str, object]) -> Cell | str:

@@ -82,7 +82,7 @@ def _folder(store: "Store", session: "Session", run: "Run", number: int | None) 
 
 
 def _of_fence(store: "Store", run: str, fence: int) -> Path:
-    return store.address.run_folder / ATTEMPTS / f"{run}.{fence}"
+    return store.run_folder / ATTEMPTS / f"{run}.{fence}"
 
 
 def _document(run: "Run", folder: Path | None) -> None:

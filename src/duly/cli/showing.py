@@ -219,7 +219,7 @@ def _waits(store: "Store", waits: Mapping[str, object], now: datetime) -> str:
         return f"its gate, for {since}"
     if waits["what"] == "backoff":
         return f"its next try {away(datetime.fromisoformat(str(waits['until'])), now)}, {waits['until']}"
-    if not anybody_serves(store.address.run_folder):
+    if not anybody_serves(store.address):
         return f"somebody to serve this store (`duly serve`), for {since}"
     return f"a free slot, for {since}"
 
@@ -308,7 +308,7 @@ def _tail(store: "Store", shown: "RunShown") -> None:
     run = shown.run
     if not run.attempt:
         return
-    folder = store.address.run_folder / "attempts" / f"{run.id}.{run.fence}"
+    folder = store.run_folder / "attempts" / f"{run.id}.{run.fence}"
     size = logs.size(folder)
     if not size:
         out.line(out.styled("no output", "dim"))

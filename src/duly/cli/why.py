@@ -59,9 +59,11 @@ def why(which: str, at: str | None, since: str | None, zone: str | None) -> None
 
 def _one(store: "Store", session: "Session", which: str, at: str | None, zone: str | None) -> None:
     from duly.operations import why as asking
-    from duly.operations.serving import holders_alive
+    from duly.operations.serving import alive as alive_now
 
-    alive, boot = holders_alive(store.address.run_folder), store.clock.boot_id()
+    boot = store.clock.lease_boot()
+    with store.read() as session:
+        alive = alive_now(store, session)
     moment = None if at is None else _instant(at, "--at", zone, session.now)
     found = asking.why(session, which, moment, alive=alive, boot=boot)
     if settings().as_json:

@@ -58,7 +58,7 @@ class Carrier:
                 return None
 
     def _lacking_trust(self, holding: Holding) -> Verdict | None:
-        if holding.trust_end_us - self._clock.lease_us() >= self._beat_us:
+        if holding.trust_end_us - self._clock.trust_us() >= self._beat_us:
             return None
         return Returned(why="too little of the lease was left to begin")
 

@@ -1,6 +1,5 @@
 """The dispatcher: claims as many waiting runs as there are free slots, and ends those that will not start."""
 
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from duly.core.admission import NOTHING, Admitted, Skipped, Waits, admit
 from duly.core.limits import weights_of
 from duly.core.run import Entry, Run, Step
 from duly.core.task import Definition, Task
+from duly.errors import Taken
 from duly.holder import overlapping
 from duly.holder.view import Place, View, version_for
 from duly.store import Session
@@ -154,14 +154,14 @@ class Dispatcher:
         try:
             with session.line.savepoint():
                 won = self._write(session, chosen)
-        except sqlite3.IntegrityError:
+        except Taken:
             # A seat was taken under us: the batch is undone and each claim is tried by itself.
             won = []
             for one in chosen:
                 try:
                     with session.line.savepoint():
                         won += self._write(session, [one])
-                except sqlite3.IntegrityError:
+                except Taken:
                     continue
         self.lost += len(chosen) - len(won)
         return won

@@ -14,6 +14,9 @@ from duly.holder.figures import Figures
 from duly.holder.holdings import Holding, Holdings
 from duly.store import Store
 
+PARTED_US = 1_000_000
+"""Two clocks that part by more, and by more than an answer took, have not both kept step."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beaten:
@@ -38,15 +41,18 @@ class Heart:
         self._boot = boot
         self._figures = figures
         self._holdings = holdings
+        self.on_believed: Callable[[int], None] = lambda _until_us: None
+        """Told after each beat until when our keepers may believe us."""
         self.claims = 0
         self.claims_lost = 0
         self.patience_s = figures.beat_us / 1e6
+        self.distrust = Distrust(figures.lease_us)
 
     def step(self) -> Beaten:
         """Extend every lease vouched for, in one transaction; StoreAway means unknown, and nothing is concluded."""
         vouched = {(one.run.id, one.run.fence): one for one in self._holdings.all()}
         # Trust counts from before the first byte was sent, waiting for the lock included.
-        sent_us = self._store.clock.lease_us()
+        sent_us = self._store.clock.trust_us()
         with self._store.write(patience_s=self.patience_s, first=True) as session:
             end_us = session.lease_us + self._figures.lease_us
             ours = session.runs.beat(list(vouched), holder=self._holder, boot=self._boot, end_us=end_us)
@@ -59,12 +65,35 @@ class Heart:
             )
             held = [run.id for run in session.runs.held_by(self._holder) if run.handed_to is None]
         self._holdings.extend(ours, sent_us + self._figures.trust_us)
+        now_us = self._store.clock.trust_us()
+        self.distrust.note(self._store.clock.ahead_us(), now_us=now_us, round_trip_us=now_us - sent_us)
+        self.on_believed(sent_us + self._figures.trust_us)
         return Beaten(
             ours=len(ours),
             lost=tuple(one for pair, one in vouched.items() if pair not in ours and self._holdings.knows(one.run.id)),
             strays=tuple(run for run in held if not self._holdings.knows(run)),
             registered=registered,
         )
+
+
+class Distrust:
+    """Doubt about the store's clock: it is believed when it has kept step with this machine's for one whole lease."""
+
+    def __init__(self, lease_us: int) -> None:
+        self._lease_us = lease_us
+        self._ahead_us: int | None = None
+        self._since_us: int | None = None
+
+    def note(self, ahead_us: int, *, now_us: int, round_trip_us: int) -> None:
+        """Compare how far the store's clock is ahead with the last time."""
+        parted = self._ahead_us is None or abs(ahead_us - self._ahead_us) > PARTED_US + round_trip_us
+        self._ahead_us = ahead_us
+        if parted:
+            self._since_us = now_us
+
+    def believes(self, now_us: int) -> bool:
+        """Whether the leases of other places may be judged by the store's clock now."""
+        return self._since_us is not None and now_us - self._since_us > self._lease_us
 
 
 class Guard:
@@ -77,7 +106,7 @@ class Guard:
 
     def step(self) -> float:
         """End what must be ended; gives the seconds until the next look is due."""
-        now_us = self._clock.lease_us()
+        now_us = self._clock.trust_us()
         soonest = self._figures.trust_us
         for holding in self._holdings.all():
             if holding.done:

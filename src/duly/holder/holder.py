@@ -10,6 +10,7 @@ from duly.core.run import Entry
 from duly.errors import StoreAway, StoreBusy, StoreNewer
 from duly.holder import presence
 from duly.holder.absence import Absence
+from duly.holder.believing import Believing
 from duly.holder.blocking import Unblocker
 from duly.holder.dispatcher import Dispatcher
 from duly.holder.enrolling import enter, row_of
@@ -58,25 +59,23 @@ class Holder:
         self.forgotten = False
         """Others took this life for over while it slept: it claims nothing more, and a supervisor starts the next."""
         self._next_sweep_s = 0.0
-        self._left = False
-        self._looked = False
-        self._nobody_else = False
+        self._left = self._looked = self._nobody_else = False
         """The last sweep found no other holder and nothing held by one, and nobody has written since."""
         self._version_looked_s = 0.0
         self._echoes = 0
         self._newer: StoreNewer | None = None
-        self._presence = Presence(store.address.run_folder, self.id)
-        self.place = place_of(store.address.run_folder, store.clock.boot_id())
-        self._boot = store.clock.boot_id()
+        self._presence = Presence(store.run_folder, self.id)
+        self.place = place_of(store.run_folder, store.clock.boot_id())
+        self._boot = store.clock.lease_boot()
         self.holdings = Holdings()
-        self._inbox = setting.inbox(store.log_path)
+        self._inbox = setting.inbox(store.engine.watch)
         self.carrier = setting.carrier(store.clock, wish.figures.beat_us, self._inbox.deliver)
         self._carriers = setting.carriers(self.carrier, wish.slots)
         self._recovery = Recovery(store.clock, self.carrier, self._inbox.deliver, store, self.id, setting.traces)
         self.sweeper = Sweeper(store, self.id, self.place, wish.figures, self.holdings, registry)
         self.dispatcher = Dispatcher(self.id, self._boot, wish.figures.lease_us, registry.kinds, wish.labels)
         pacing = Pacing(registry.starts_at_once, wish.catch_up_delay, wish.catch_up_spacing)
-        lives = presence.looking(store.address.run_folder, self._boot)
+        lives = presence.looking(store)
         self._planner = Planner(self.id, lives=lives, pacing=pacing)
         self._absence = Absence(store.clock, tell)
         self._noticing = Noticing(store, self.id, wish.figures.lease_us * MICROSECOND, lives)
@@ -100,6 +99,7 @@ class Holder:
         store = self.store
         self._heart_store = store.another()
         self.heart = Heart(self._heart_store, self.id, self._boot, wish.figures, self.holdings)
+        self._believing = Believing(store, self._presence, wish.figures, self.heart, self.sweeper)
         self._stopping = Stopping(store, self.holdings)
         self._leaving = Leaving(
             wish,
@@ -127,6 +127,7 @@ class Holder:
     def register(self) -> None:
         """Enter this life into the store, and take back tasks that were put aside."""
         row = row_of(self.id, self.place, self._wish, self.store.clock)
+        self._believing.begin()
         enter(self.store, row, self._wish.figures, begin=self._begin, away=self._kept_out, stopped=self._stop.is_set)
 
     def stop(self) -> None:
@@ -244,7 +245,7 @@ class Holder:
         )
 
     def _wait(self) -> None:
-        told = self._inbox.watches and not self.store.restless()
+        told = self._inbox.watches and not self.store.engine.restless()
         wait_s = (ALONE_LOOK_EVERY_S if self._nobody_else else WATCHED_LOOK_EVERY_S) if told else LOOK_EVERY_S
         if self.writer.accepting and self.writer.soonest is not None:
             ahead_s = (self.writer.soonest - self.store.clock.now()).total_seconds()
@@ -366,6 +367,7 @@ class Holder:
         self._leaving.step(self._hurry)
         self.beating.stop()
         self._carriers.close()
+        self._believing.hand_over()
         self._leave()
 
     def _set_state(self, state: str) -> None:

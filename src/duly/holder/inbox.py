@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from duly import clock
 from duly.holder.settling import Delivery
-from duly.holder.watch import Watch
+from duly.store.engines import Watched
 
 LINGER_S = 0.0005
 """While slots are still out, a turn waits so long for more deliveries to write with one commit."""
@@ -19,7 +19,7 @@ WOKEN_EVERY_S = 0.1
 class Inbox:
     """Safe from any thread; one thread takes and waits."""
 
-    def __init__(self, watch: Watch | None = None) -> None:
+    def __init__(self, watch: Watched | None = None) -> None:
         self._lock = threading.Condition()
         self._deliveries: list[Delivery] = []
         self._rung = False

@@ -12,7 +12,8 @@ from typing import Literal
 
 from duly.clock import MICROSECOND
 from duly.errors import StoreAway
-from duly.store import Session
+from duly.runners import deadlines
+from duly.store import Session, Store
 from duly.store.rows import HolderRow
 
 Life = Literal["alive", "dead", "unknown"]
@@ -22,6 +23,7 @@ class Presence:
     """This holder's lock, from its start to its end or its death."""
 
     def __init__(self, run_folder: Path, holder: str) -> None:
+        self._holder = holder
         self.path = _lock_path(run_folder, holder)
         try:
             run_folder.mkdir(mode=0o700, exist_ok=True)
@@ -30,6 +32,10 @@ class Presence:
         except OSError as error:
             raise StoreAway(f"the run folder {run_folder} cannot be used: {error.strerror}") from error
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+
+    def believed_until(self, trust_us: int, kill_us: int) -> None:
+        """Move the deadline of this holder's keepers: instants of the boot clock."""
+        deadlines.write(self.path.parent, self._holder, trust_us, kill_us)
 
     def leave(self) -> None:
         """End this life: the file goes, and with it the lock."""
@@ -57,11 +63,13 @@ def life_of(run_folder: Path, holder: str) -> Life:
     return "dead"
 
 
-def looking(run_folder: Path, boot: str) -> Callable[[Session, HolderRow], bool]:
+def looking(store: Store) -> Callable[[Session, HolderRow], bool]:
     """Give the look at another holder that says whether it lives: not dead, and not silent past its lease."""
+    # Those of another boot of this machine are dead; where holders are on other machines too, that says nothing.
+    boot, run_folder = store.clock.boot_id() if store.engine.one_place else None, store.run_folder
 
     def lives(session: Session, row: HolderRow) -> bool:
-        if row.boot != boot or session.lease_us - row.beat_lease_us > row.lease_for // MICROSECOND:
+        if boot not in (None, row.boot) or session.lease_us - row.beat_lease_us > row.lease_for // MICROSECOND:
             return False
         return life_of(run_folder, row.id) != "dead"
 
@@ -70,8 +78,9 @@ def looking(run_folder: Path, boot: str) -> Callable[[Session, HolderRow], bool]
 
 def forget(run_folder: Path, holder: str) -> None:
     """Remove the lock file of a holder proven dead."""
-    with contextlib.suppress(OSError):
-        _lock_path(run_folder, holder).unlink()
+    for path in (_lock_path(run_folder, holder), run_folder / "holders" / f"{holder}{deadlines.SUFFIX}"):
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 def place_of(run_folder: Path, boot: str) -> str:

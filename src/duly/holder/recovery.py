@@ -99,6 +99,9 @@ class Recovery:
             return Returned(why="it was claimed, and never handed to anybody")
         if taken.elsewhere and taken.rebooted:
             return self._died(taken.last_seen_at, "the machine was restarted while it ran")
+        if taken.elsewhere and taken.deadlined:
+            told = "its holder, on another host, was silent past its lease, by when its keeper has ended the work"
+            return Interrupted(why="lease_lost", ended_at=taken.last_seen_at, told=told)
         if taken.elsewhere:
             told = "its holder fell silent, and worked in another run folder: nothing of it is seen from here"
             return Outcome(word="abandoned", reason="end_not_confirmed", error=told, confirmed=False)
@@ -142,7 +145,7 @@ class Recovery:
             machine.pause(LOOK_EVERY_S)
 
     def _ended(self, found: keeping.Exit, *, silent: bool) -> Verdict:
-        if silent and found.get("ended_by") in {"term", "kill"}:
+        if found.get("ended_by") == "deadline" or (silent and found.get("ended_by") in {"term", "kill"}):
             told = "its holder was silent past its lease, so its work was ended"
             return Interrupted(why="lease_lost", ended_at=self._clock.now(), told=told)
         return keeping.outcome_from_exit(found)

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from duly.clock import Clock
 from duly.holder.carrier import Carrier, Carriers, Deliver
 from duly.holder.inbox import Inbox
-from duly.holder.watch import Watch
 from duly.runners.traces import MACHINE, Traces
+from duly.store.engines import Watched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """How a holder comes to the parts that wait for something: for threads, processes, time."""
 
-    inbox: Callable[[str], Inbox]
-    """Makes the inbox, woken by writes to this file."""
+    inbox: Callable[[Callable[[], Watched]], Inbox]
+    """Makes the inbox, woken by writes to the store; what watches for them is made where that is wished."""
     carrier: Callable[[Clock, int, Deliver], Carrier]
     """Makes what performs one attempt."""
     carriers: Callable[[Carrier, int], Carriers]
@@ -24,7 +24,7 @@ class Setting:
 
 
 REAL = Setting(
-    inbox=lambda path: Inbox(Watch(path)),
+    inbox=lambda watch: Inbox(watch()),
     carrier=Carrier,
     carriers=Carriers,
     traces=MACHINE,

@@ -203,7 +203,7 @@ class Settler:
         if outcome.word == "abandoned":
             gone = Interrupted(why="holder_died", ended_at=now, told=outcome.error)
             return self._interrupted(session, holding, run, gone)
-        if outcome.word == "cancelled" and holding.stop_why == "lease_lost":
+        if outcome.word == "cancelled" and "lease_lost" in {holding.stop_why, outcome.reason}:
             return self._interrupted(session, holding, run, Interrupted(why="lease_lost", ended_at=now))
         reason = outcome.reason
         if outcome.word == "cancelled" and holding.stop_why is not None:

@@ -4,7 +4,8 @@ Every holder sweeps, nobody is elected. A holder proven dead by its free lock is
 lease; at the lease's end itself the beat wins.
 """
 
-from collections.abc import Sequence
+import socket
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -44,6 +45,8 @@ class TakenOver:
     """The machine was restarted since: nothing that was started before lives."""
     elsewhere: bool = False
     """Its former holder worked in another run folder: nothing here tells of its work, and nothing here can end it."""
+    deadlined: bool = False
+    """Its keeper, wherever it is, ended the work before the lease was over."""
 
 
 class Sweeper:
@@ -59,13 +62,18 @@ class Sweeper:
         registry: Registry,
     ) -> None:
         self._store = store
-        self._run_folder: Path = store.address.run_folder
+        self._run_folder: Path = store.run_folder
         self._holder = holder
         self._place = place
-        self._boot = store.clock.boot_id()
+        self._boot = store.clock.lease_boot()
+        self._machine = store.clock.boot_id()
+        self._here = (socket.gethostname(), presence.folder_of(place))
         self._figures = figures
         self._holdings = holdings
         self._registry = registry
+        self._many = not store.engine.one_place
+        self.believes_store: Callable[[], bool] = lambda: True
+        """The store's clock can be trusted to judge the leases of other places."""
         self.deaths = 0
         """Holders found dead so far, all of whose runs are somebody else's by now."""
         self.killed: set[str] = set()
@@ -103,16 +111,22 @@ class Sweeper:
         # A lock file outlives a restart of the machine: whose lease is of another boot died with that boot.
         if run.lease_boot != self._boot:
             return "rebooted"
+        former = None if self._store.engine.one_place else session.holders.by_id(run.holder or "")
+        if former is not None and former.boot != self._machine and not self._is_elsewhere(former, run):
+            return "rebooted"
         if life == "dead":
             return "holder_died"
         assert run.lease_end_us is not None
-        return "lease_over" if run.lease_end_us < session.lease_us else ""
+        if run.lease_end_us >= session.lease_us:
+            return ""
+        # A server whose clock has jumped ends every lease at once: only what was seen to pass is believed.
+        return "lease_over" if self._store.engine.one_place or self.believes_store() or life != "unknown" else ""
 
     def take(self, chosen: Sequence[tuple[Run, str]]) -> list[TakenOver]:
         """Take hold of those that still stand as they were read, the end of their lease included."""
         if not chosen:
             return []
-        sent_us = self._store.clock.lease_us()
+        sent_us = self._store.clock.trust_us()
         ids = [run.id for run, _ in chosen]
         self._holdings.claiming(ids)
         taken: list[TakenOver] = []
@@ -129,12 +143,13 @@ class Sweeper:
         ready: list[tuple[Step, Definition, str, datetime, HolderRow | None]] = []
         for run, why in chosen:
             definition = self._definition(session, run)
-            if definition is None or not self._may_take(definition, why):
-                continue
             former = session.holders.by_id(run.holder or "")
             last_seen = former.last_beat_at if former else run.started_at or session.now
             # Where it began, not where it was held last: who took it over before us may have come from elsewhere too.
             claimer = _began_by(session, run) or former
+            elsewhere = self._many and why != "stray" and self._is_elsewhere(former, run)
+            if definition is None or not self._may_take(definition, why, elsewhere=elsewhere):
+                continue
             step = lifecycle.take_over(
                 run,
                 holder=self._holder,
@@ -165,12 +180,16 @@ class Sweeper:
                     and claimer.id == self._holder,
                     rebooted=why == "rebooted",
                     elsewhere=self._is_elsewhere(claimer, step.before),
+                    deadlined=self._many and holding.kept,
                 )
             )
         return taken
 
     def _is_elsewhere(self, former: HolderRow | None, run: Run) -> bool:
         """Whose work it is worked in another run folder: the file has two names, or was moved."""
+        if self._many:
+            # Device and inode of a folder say nothing on another machine.
+            return former is None or (former.host, presence.folder_of(former.place)) != self._here
         if former is not None:
             return presence.folder_of(former.place) != presence.folder_of(self._place)
         return run.handed_to != self._place and self._life(run.holder or "") == "unknown"
@@ -179,12 +198,13 @@ class Sweeper:
         read = session.versions.read(run.task, run.definition_version)
         return None if isinstance(read, Broken) else read
 
-    def _may_take(self, definition: Definition, why: str) -> bool:
+    def _may_take(self, definition: Definition, why: str, *, elsewhere: bool) -> bool:
         runner = self._registry.make(str(definition.action["kind"]))
         if runner is None or isinstance(runner, Faulty):
             return False
-        # Work inside a silent process cannot be ended from here: its run stays that process's until it is dead.
-        return why != "lease_over" or is_kept(runner, definition)
+        # Work inside a silent process cannot be ended from here: its run stays that process's until it is dead; on
+        # another host it can be ended by nobody, and is abandoned with its end not confirmed.
+        return why != "lease_over" or is_kept(runner, definition) or elsewhere
 
     def _hold(self, session: Session, run: Run, definition: Definition, sent_us: int) -> Holding:
         runner = self._registry.make(str(definition.action["kind"]))
@@ -203,7 +223,9 @@ class Sweeper:
         life = self._life(row.id)
         if life != "unknown":
             return life == "dead"
-        return row.boot != self._boot or session.lease_us - row.beat_lease_us > row.lease_for // MICROSECOND
+        return (
+            row.boot != self._machine and not self._many
+        ) or session.lease_us - row.beat_lease_us > row.lease_for // MICROSECOND
 
     def forget_dead(self) -> bool:
         """Mark holders gone that are proven dead and hold nothing; says whether others are left, or hold anything.

@@ -47,7 +47,7 @@ class Tidier:
         return cleared
 
     def _untidy(self) -> Iterator[tuple[Path, tuple[str, int]]]:
-        attempts = self._store.address.run_folder / "attempts"
+        attempts = self._store.run_folder / "attempts"
         with os.scandir(attempts) as entries:
             for _, entry in zip(range(FOLDERS_MOST), entries, strict=False):
                 run, _, fence = entry.name.rpartition(".")

@@ -60,7 +60,7 @@ class Writer:
         on_settled: Callable[[Settled], None],
     ) -> None:
         self._store = store
-        self._run_folder = store.address.run_folder
+        self._run_folder = store.run_folder
         self._planner = planner
         self._dispatcher = dispatcher
         self.settler = settler
@@ -129,7 +129,7 @@ class Writer:
             )
 
     def _turn(self, deliveries: list[Delivery]) -> Turn:
-        sent_us = self._store.clock.lease_us()
+        sent_us = self._store.clock.trust_us()
         won: Sequence[Won] = ()
         events: Mapping[str, Event] = {}
         holdings: list[Holding] = []

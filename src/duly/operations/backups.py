@@ -11,7 +11,7 @@ from duly.core.reading import shown
 from duly.errors import Invalid, Refused, StoreAway
 from duly.operations.shapes import instant
 from duly.store import copies, engine, files, making
-from duly.store.address import Address, check_path, check_place
+from duly.store.address import Address, Place, ServerAddress, check_path, check_place
 from duly.store.migrations import REVISIONS
 
 
@@ -32,7 +32,7 @@ class Migrated:
     backup: Path | None
 
 
-def backup(address: Address, file: Path, environ: Mapping[str, str], *, now: datetime) -> BackedUp:
+def backup(address: Place, file: Path, environ: Mapping[str, str], *, now: datetime) -> BackedUp:
     """Copy a store whole into a new file, checked from its first page to its last; others go on meanwhile.
 
     Refused `already_exists` where the file is there; Invalid where it cannot be; nothing half-made is left.
@@ -70,17 +70,39 @@ def already(file: Path) -> Refused:
     )
 
 
-def migrate(address: Address, environ: Mapping[str, str]) -> Migrated:
+def migrate(address: Place, environ: Mapping[str, str]) -> Migrated:
     """Bring a store to the last revision after a backup beside it; one that is up to date stays as it is."""
+    if isinstance(address, ServerAddress):
+        return _migrated(address, environ)
     with _standing(address, environ) as (line, found):
-        older = making.check_version(found, address.path)
+        older = making.check_version(found, address)
         kept = making.migrate(address, line) if older else None
     return Migrated(before=found.revision, after=REVISIONS[-1] if older else found.revision, backup=kept)
 
 
+def of_file(address: Place, why: str, *, hint: str) -> Address:
+    """Give the address of a file; Refused for a store on PostgreSQL, with what to do there."""
+    if isinstance(address, Address):
+        return address
+    raise Refused("not_allowed", f"the store {address} is on PostgreSQL: {why}", hint=hint)
+
+
+def _migrated(address: ServerAddress, environ: Mapping[str, str]) -> Migrated:
+    from duly.store.server_engine import ServerEngine, upgrade
+
+    found = ServerEngine(address, environ).found()
+    if found is None:
+        raise StoreAway(f"there is no store at {address} yet", hint="duly init, or add a first task")
+    older = making.check_version(found, address)
+    if older:
+        upgrade(address)
+    return Migrated(before=found.revision, after=REVISIONS[-1] if older else found.revision, backup=None)
+
+
 @contextlib.contextmanager
-def _standing(address: Address, environ: Mapping[str, str]) -> Iterator[tuple[engine.Line, making.Found]]:
+def _standing(address: Place, environ: Mapping[str, str]) -> Iterator[tuple[engine.FileLine, making.Found]]:
     """Open a store of any revision that this version may use, for reading."""
+    address = of_file(address, "its server's own tools back it up and restore it", hint="pg_dump, pg_restore")
     check_path(address)
     if not address.path.exists():
         check_place(address)

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from duly import __version__, zones
 from duly.errors import DulyError
 from duly.operations import diagnosis_host, diagnosis_rows
+from duly.operations import serving as servers
 from duly.operations.ailment import Ailment
 from duly.operations.serving import holders_alive
-from duly.store import Store, copies, engine, making
-from duly.store.address import Address
+from duly.store import Session, Store, copies, engine, making
+from duly.store.address import Address, Place, ServerAddress
 from duly.store.migrations import REVISIONS
 
 FULL = 2
@@ -32,7 +33,7 @@ class Examined:
     facts: Mapping[str, object]
 
 
-def examine(address: Address, environ: Mapping[str, str]) -> Examined:
+def examine(address: Place, environ: Mapping[str, str]) -> Examined:
     """Look at everything; StoreAway and StoreNewer only where there is nothing that could be looked at."""
     looks: dict[str, Callable[[], Iterator[Ailment]]] = {
         "settings": lambda: diagnosis_host.settings(environ),
@@ -41,7 +42,12 @@ def examine(address: Address, environ: Mapping[str, str]) -> Examined:
     facts: dict[str, object] = {"version": __version__, "store": str(address), "zone_data": zones.zone_data_version()}
     facts |= {"python": sys.version.split()[0], "sqlite": sqlite3.sqlite_version, "revision": None}
     store = None
-    if address.path.exists():
+    if isinstance(address, ServerAddress):
+        store = Store.find(address, environ)
+        if store is not None:
+            facts |= _of_server(store)
+            looks |= {"server": _on(store, _server)}
+    elif address.path.exists():
         facts |= _of_file(address)
         looks |= {
             "file": lambda: _file(address, facts),
@@ -150,7 +156,31 @@ def _of_file(address: Address) -> dict[str, object]:
     return facts
 
 
-def _is_ours(line: engine.Line) -> bool:
+def _of_server(store: Store) -> dict[str, object]:
+    with store.read() as session:
+        line = session.line
+        return {
+            "revision": line.scalar("SELECT version_num FROM alembic_version"),
+            "faults": [],
+            "server": line.scalar("SHOW server_version"),
+            "bytes": line.scalar("SELECT pg_database_size(current_database())"),
+            "pooled": getattr(line, "pooled", False),
+            "holders_alive": len(servers.alive(store, session)),
+        }
+
+
+def _server(store: Store, session: Session) -> Iterator[Ailment]:
+    for fault in store.faults():
+        yield Ailment(check="server", text=fault, hint="set it right in the server's settings")
+    if getattr(session.line, "pooled", False):
+        yield Ailment(
+            check="pooled",
+            text="a pooler stands before the database: nobody hears of a write at once, and all look once a second",
+            hint="a direct connection, or one pooled by session, for who serves",
+        )
+
+
+def _is_ours(line: engine.FileLine) -> bool:
     try:
         return bool(line.scalar("PRAGMA application_id") == engine.APPLICATION_ID)
     except sqlite3.Error:

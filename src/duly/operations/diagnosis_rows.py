@@ -10,9 +10,9 @@ from duly.clock import MICROSECOND, from_us
 from duly.core.names import key_of
 from duly.core.spans import write_instant
 from duly.core.task import Task
+from duly.operations import serving as servers
 from duly.operations.ailment import Ailment
 from duly.operations.lookup import told
-from duly.operations.serving import holders_alive
 from duly.runners import processes
 from duly.store.rows import HolderRow
 from duly.store.store import Session, Store
@@ -30,7 +30,7 @@ CLOCK_SLACK = timedelta(seconds=5)
 
 def serving(store: Store, session: Session) -> Iterator[Ailment]:
     """Somebody serves where something is due or waits, and who serves is heard of."""
-    alive = holders_alive(store.address.run_folder)
+    alive = servers.alive(store, session)
     # Who is passive only looks after what others leave.
     if not any(row.id in alive and row.slots > 0 for row in session.holders.living()):
         yield from _nobody(session)
@@ -204,7 +204,7 @@ LOOKS: Mapping[str, Look] = {
 
 def _served_by(store: Store, session: Session) -> Iterator[tuple[HolderRow, str]]:
     """Give who serves with the PATH that its commands have, where this machine lets it be seen."""
-    alive = holders_alive(store.address.run_folder)
+    alive = servers.alive(store, session)
     for row in session.holders.living():
         if row.id not in alive or row.ticks is None or processes.living(row.pid, row.ticks) is None:
             continue

@@ -16,7 +16,7 @@ def drain(store: Store, word: str | None) -> list[Shape]:
 
     Asked again, or of one that is gone, it changes nothing. Refused `unknown_id` where there is no such holder.
     """
-    alive = holders_alive(store.address.run_folder)
+    alive = holders_alive(store.run_folder)
     with store.write() as session:
         if word is not None:
             ids = [find_holder(session, word).id]
@@ -30,7 +30,7 @@ def drain(store: Store, word: str | None) -> list[Shape]:
 
 def look(store: Store, ids: Sequence[str]) -> list[Shape]:
     """Give these holders as they stand now."""
-    alive = holders_alive(store.address.run_folder)
+    alive = holders_alive(store.run_folder)
     with store.read() as session:
         rows = [row for row in map(session.holders.by_id, ids) if row is not None]
         return [

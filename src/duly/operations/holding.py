@@ -6,9 +6,8 @@ from itertools import islice
 from duly.core.reading import shown
 from duly.core.task import Task
 from duly.errors import Invalid
-from duly.operations import shapes
+from duly.operations import serving, shapes
 from duly.operations.lookup import find_task
-from duly.operations.serving import holders_alive
 from duly.store.rows import HolderRow
 from duly.store.store import Session, Store
 
@@ -24,7 +23,7 @@ def holders(
     """List holders, the newest first; one whose lock is free is gone, whatever its row still says."""
     if cursor is not None and not cursor.startswith("hld_"):
         raise Invalid(f"{shown(cursor)} is not what a list gave as `next`", field="--cursor", text=cursor, at=0)
-    alive = holders_alive(store.address.run_folder)
+    alive = serving.alive(store, session)
     wanted = (row for row in _rows(session, cursor or "~") if state is None or state_of(row, alive) == state)
     page = list(islice(wanted, most + 1))
     following = page[most - 1].id if len(page) > most else None

@@ -114,7 +114,7 @@ def _span(written: Written) -> Span:
 
 def _going_on(store: Store, session: Session) -> Span | None:
     """Nobody serves now, and somebody did: since when, and whether that one left or died."""
-    alive = holders_alive(store.address.run_folder)
+    alive = holders_alive(store.run_folder)
     if any(row.id in alive and row.slots > 0 for row in session.holders.living()):
         return None
     last = session.holders.last_seen("")

@@ -155,7 +155,7 @@ class _Sweep:
 
     def logs(self) -> None:
         """Remove the folders of attempts whose run is gone, also those that an interrupted prune left."""
-        folders = list(_old_folders(self._store.address.run_folder / "attempts", self._runs, self._ages))
+        folders = list(_old_folders(self._store.run_folder / "attempts", self._runs, self._ages))
         for start in range(0, len(folders), PAGE):
             page = folders[start : start + PAGE]
             with self._store.read() as session:

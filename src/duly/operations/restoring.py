@@ -148,7 +148,7 @@ def restore(
 
 @contextlib.contextmanager
 def _ready(
-    line: engine.Line,
+    line: engine.FileLine,
     address: Address,
     environ: Mapping[str, str],
     *,

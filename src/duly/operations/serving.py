@@ -1,8 +1,15 @@
-"""Whether anybody serves a store: a holder that lives holds the lock on a file of its own in the run folder."""
+"""Whether anybody serves a store: a holder that lives holds the lock on a file of its own in the run folder.
+
+Where a store has many hosts, one at another is known by its beats alone.
+"""
 
 import fcntl
 import os
 from pathlib import Path
+
+from duly.clock import MICROSECOND
+from duly.store import Session, Store
+from duly.store.address import Address, Place
 
 HOLDERS = "holders"
 SUFFIX = ".lock"
@@ -22,9 +29,31 @@ def lock_files(run_folder: Path) -> set[str]:
     return {name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX)}
 
 
-def anybody_serves(run_folder: Path) -> bool:
+def alive(store: Store, session: Session) -> set[str]:
+    """Give the ids of the holders that live: by their locks here, and where a store has many hosts by their beats."""
+    here = lock_files(store.run_folder)
+    locked = holders_alive(store.run_folder)
+    if store.engine.one_place:
+        return locked
+    return locked | {
+        row.id
+        for row in session.holders.living()
+        if row.id not in here and session.lease_us - row.beat_lease_us <= row.lease_for // MICROSECOND
+    }
+
+
+def anybody_serves(where: Place) -> bool:
     """Say whether any holder of this store lives."""
-    return bool(holders_alive(run_folder))
+    if isinstance(where, Address):
+        return bool(holders_alive(where.run_folder))
+    store = Store.find(where)
+    if store is None:
+        return False
+    try:
+        with store.read() as session:
+            return bool(alive(store, session))
+    finally:
+        store.close()
 
 
 def _is_held(path: Path) -> bool:

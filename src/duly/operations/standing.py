@@ -3,9 +3,8 @@
 from duly import __version__
 from duly.clock import from_us
 from duly.core.task import Task
-from duly.operations import shapes
+from duly.operations import serving, shapes
 from duly.operations.lookup import told
-from duly.operations.serving import holders_alive
 from duly.store.rows import Pause
 from duly.store.store import Session, Store
 
@@ -19,7 +18,7 @@ def status(store: Store, session: Session) -> dict[str, object]:
     total, enabled, next_due_us = session.tasks.counts()
     broken, failing = _wanting(session)
     counts = session.runs.counts()
-    alive = holders_alive(store.address.run_folder)
+    alive = serving.alive(store, session)
     known = [row for row in session.holders.living() if row.id in alive]
     return {
         "store": str(store.address),

@@ -15,7 +15,7 @@ import time
 import traceback
 
 from duly.runners import ask as asking
-from duly.runners import endings, output, processes, starting
+from duly.runners import deadlines, endings, output, processes, starting
 
 LEFTOVERS_AFTER_S = 2.0  # what a finished command leaves running has so long to end by itself
 AGAIN_AFTER_S = 0.02  # the first look after a KILL; each next look waits twice as long
@@ -70,7 +70,7 @@ def _attempt(
             if ask is None:
                 return False, None
             keeper = Keeper(ask, folder, lock, wake, asking.mark(ask, origin))
-            if asking.hung_up(channel):
+            if asking.hung_up(channel) or keeper.deadline.over():
                 return False, None
             begun = processes.create_whole(folder, "begun", keeper.mark)
             if begun is None:
@@ -105,6 +105,7 @@ class Keeper:
 
     def __init__(self, ask: asking.Ask, folder: int, lock: int, wake: int, mark: dict[str, object]) -> None:
         self.mark = mark
+        self.deadline = deadlines.Deadline(folder, ask.holder)
         self._ask = ask
         self._folder = folder
         self._lock = lock
@@ -222,7 +223,7 @@ class Keeper:
             wait = min(POLL_MS, max(0, int((self._next_at - time.monotonic()) * 1000) + 1))
         if self._phase == ENDING and self._childless:
             wait = min(STRAYS_EVERY_MS, POLL_MS if wait is None else wait)  # their end sends us no SIGCHLD
-        for descriptor, _ in self._poll.poll(wait):
+        for descriptor, _ in self._poll.poll(self.deadline.wait_ms(wait)):
             if descriptor == self._wake:
                 with contextlib.suppress(BlockingIOError):
                     signals = os.read(self._wake, READ_BYTES)
@@ -232,6 +233,10 @@ class Keeper:
                         self._obey()
             else:
                 self._drain(READ_BYTES)
+        if self._phase in (RUNNING, LEFT) and self.deadline.over():
+            self._end("deadline")
+        elif self._phase == ENDING and self.deadline.kill():
+            self._kill()
         if self._next_at is not None and time.monotonic() >= self._next_at:
             # What has ended by now ended first: a success that waits to be reaped is no timeout.
             self._reap()
@@ -260,7 +265,7 @@ class Keeper:
         self._obey_end()
         adopt = self._order("adopt")
         if adopt is not None and adopt["holder"] != self._holder:
-            self._holder = str(adopt["holder"])
+            self._holder = self.deadline.holder = str(adopt["holder"])
             self.mark["holder"] = self._holder
             self._write_mark()
             self._obey_end()

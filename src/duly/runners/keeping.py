@@ -319,6 +319,8 @@ def _verdict(
         return "timed_out", "timeout"
     if by == "idle":
         return "timed_out", "idle"
+    if by == "deadline":
+        return "cancelled", "lease_lost"
     if by in ("term", "kill"):
         return "cancelled", "cancelled_by_hand"
     if code == 0:

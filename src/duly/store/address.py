@@ -6,6 +6,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from duly.errors import StoreAway
 
@@ -31,7 +32,28 @@ class Address:
         return str(self.path)
 
 
-def resolve(text: str | None, environ: Mapping[str, str]) -> Address:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerAddress:
+    """A PostgreSQL database by its URL; shown without its password."""
+
+    url: str
+
+    def masked(self, text: str) -> str:
+        """The same text without the password, wherever it stands in it."""
+        for secret in filter(None, (urlsplit(self.url).password, _option(self.url, "password"))):
+            for form in {secret, unquote(secret)}:
+                text = text.replace(form, "***")
+        return text
+
+    def __str__(self) -> str:
+        """The address as people are shown it."""
+        return self.masked(self.url)
+
+
+Place = Address | ServerAddress
+
+
+def resolve(text: str | None, environ: Mapping[str, str]) -> Place:
     """Read `--store`, else DULY_STORE, else the default place; StoreAway says why an address cannot be used."""
     given = text if text is not None else environ.get("DULY_STORE") or None
     if given is None:
@@ -47,6 +69,8 @@ def resolve(text: str | None, environ: Mapping[str, str]) -> Address:
             "a store's address is a path, or sqlite:///PATH", hint=given.removeprefix("file://").removeprefix("file:")
         )
     scheme, mark, rest = given.partition("://")
+    if scheme.lower() in {"postgresql", "postgres"} and mark:
+        return _server(given)
     if mark:
         given = _path_of_url(given, scheme.lower(), rest)
     try:
@@ -116,8 +140,6 @@ def remembered(environ: Mapping[str, str]) -> list[str]:
 
 
 def _path_of_url(given: str, scheme: str, rest: str) -> str:
-    if scheme in {"postgresql", "postgres"}:
-        raise StoreAway("this version of Duly keeps its store in a SQLite file only", hint="give a path")
     if scheme != "sqlite":
         raise StoreAway(f"a store cannot be at {scheme}://", hint="give a path, or sqlite:///PATH")
     if "?" in rest or "#" in rest:
@@ -125,6 +147,26 @@ def _path_of_url(given: str, scheme: str, rest: str) -> str:
     if not rest.startswith("/") or rest == "/":
         raise StoreAway(f"{given} names no file", hint="sqlite:///relative.db or sqlite:////absolute.db")
     return rest[1:]
+
+
+def _server(given: str) -> ServerAddress:
+    from importlib.util import find_spec
+
+    if find_spec("psycopg") is None:
+        raise StoreAway("a store on PostgreSQL needs the extra `postgres`", hint="pip install 'duly[postgres]'")
+    address = ServerAddress(url="postgresql" + given[given.index("://") :])
+    try:
+        split = urlsplit(address.url)
+        _ = split.port
+    except ValueError as error:
+        raise StoreAway(f"the store's URL cannot be read: {address.masked(str(error))}") from error
+    if split.fragment:
+        raise StoreAway("a store's URL has no fragment", hint="write # in a password as %23")
+    return address
+
+
+def _option(url: str, name: str) -> str | None:
+    return next((value for key, value in parse_qsl(urlsplit(url).query) if key == name), None)
 
 
 def _home(environ: Mapping[str, str], name: str, under: str) -> Path:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sqlalchemy import and_, bindparam, exists, func, not_, or_, select, text, union
 from sqlalchemy.sql.elements import CompilerElement
 
-from duly.store.engine import Line
+from duly.store.line import Line
 from duly.store.sql import Batch, Statement, rows_of
 from duly.store.tables import ledger, missed, runs, tasks
 

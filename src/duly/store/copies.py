@@ -17,7 +17,7 @@ from duly.clock import from_us, to_us
 from duly.errors import StoreAway, StoreBusy, StoreFull
 from duly.store import engine, making
 from duly.store.address import Address
-from duly.store.engine import Line
+from duly.store.engine import FileLine
 from duly.store.files import NAMES_TRIED, SUFFIXES, folder_lock, give_name, set_aside, sync
 
 UNFINISHED = ".copying"
@@ -40,7 +40,7 @@ class Contents:
 
 
 @contextlib.contextmanager
-def whole_copy(line: Line, folder: Path, name: str, *, taken_at: datetime | None = None) -> Iterator[Path]:
+def whole_copy(line: FileLine, folder: Path, name: str, *, taken_at: datetime | None = None) -> Iterator[Path]:
     """Copy a store as it stands at one moment into a file of its own, one file without a log, checked and on disk.
 
     The file goes when the caller is done with it, unless it was given a name by `give_name`.
@@ -79,7 +79,7 @@ def check(path: Path) -> None:
         raise StoreAway(f"{path} is damaged: {found[0]}", details={"faults": found})
 
 
-def faults(line: Line) -> list[str]:
+def faults(line: FileLine) -> list[str]:
     """Read a whole store through and give what SQLite says is wrong with it; nothing if it is sound."""
     try:
         rows = line.raw.execute(f"PRAGMA integrity_check({FAULTS_MOST})").fetchall()
@@ -90,7 +90,7 @@ def faults(line: Line) -> list[str]:
 
 
 @contextlib.contextmanager
-def looked_at(path: Path) -> Iterator[Line]:
+def looked_at(path: Path) -> Iterator[FileLine]:
     """Open a file for reading for a moment; StoreAway where it is no store of ours."""
     try:
         line = engine.connect(path, readonly=True)
@@ -104,7 +104,7 @@ def looked_at(path: Path) -> Iterator[Line]:
         line.close()
 
 
-def contents(line: Line, path: Path) -> Contents:
+def contents(line: FileLine, path: Path) -> Contents:
     """Count what a copy holds; one that does not say when it was taken was so at its newest entry or later."""
     found = making.look(line, path)
     taken = line.raw.execute("SELECT value FROM meta WHERE key = ?", (TAKEN_AT,)).fetchone()

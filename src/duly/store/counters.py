@@ -2,7 +2,7 @@
 
 from sqlalchemy import and_, bindparam, case, update
 
-from duly.store.engine import Line
+from duly.store.line import Line
 from duly.store.sql import Statement
 from duly.store.tables import tasks
 

@@ -14,7 +14,7 @@ from sqlalchemy.sql.elements import CompilerElement
 from duly.clock import MICROSECOND, from_us, to_us
 from duly.core.limits import Limit, next_start, unset
 from duly.core.run import Step
-from duly.store.engine import Line
+from duly.store.line import Line
 from duly.store.rows import at, us
 from duly.store.sql import Batch, Statement, insert_batch, rows_of
 from duly.store.tables import holder_labels, limit_starts, limits, task_limits, task_needs

@@ -9,7 +9,7 @@ from sqlalchemy import bindparam, delete, insert, literal, select, union_all, up
 from duly.core.defaults import NO_RULES, readable_defaults, with_defaults, without_defaults
 from duly.core.names import key_of
 from duly.core.task import Broken, Definition
-from duly.store.engine import Line
+from duly.store.line import Line
 from duly.store.rows import DEFINITIONS_CACHED, dump, parsed
 from duly.store.sql import Statement
 from duly.store.tables import defaults, projects

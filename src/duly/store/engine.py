@@ -1,7 +1,4 @@
-"""Connections to a SQLite file: how they are opened, how a write begins, how a busy database is waited for.
-
-All differences between SQLite and another database stand in this file.
-"""
+"""Connections to a SQLite file: how they are opened, how a write begins, how a busy database is waited for."""
 
 import os
 import sqlite3
@@ -13,7 +10,7 @@ from typing import Any
 from sqlalchemy.dialects import sqlite as sqlite_dialect
 
 from duly import chance, clock
-from duly.errors import StoreAway, StoreBusy, StoreFull
+from duly.errors import StoreAway, StoreBusy, StoreFull, StoreUnknown, Taken
 from duly.store.sql import Batch, Statement, cut
 
 DIALECT = sqlite_dialect.dialect()
@@ -32,11 +29,16 @@ COMPANY_S = 1.0
 """Another process counts as writing for so long after it was last noticed."""
 
 
-class Line:
-    """One held connection, used by one thread at a time; statements in Core go through it compiled."""
+class FileLine:
+    """One held connection to a SQLite file, used by one thread at a time."""
 
-    def __init__(self, raw: sqlite3.Connection) -> None:
+    errors: tuple[type[Exception], ...] = (sqlite3.Error,)
+
+    def __init__(self, raw: sqlite3.Connection, path: Path, company: "Company | None" = None) -> None:
         self.raw = raw
+        self.path = path
+        self.company = company or Company()
+        self._began_s = 0.0
 
     def rows(self, statement: Statement, **given: Any) -> list[tuple[Any, ...]]:
         """All rows that a statement returns."""
@@ -52,17 +54,23 @@ class Line:
     def run(self, statement: Statement, **given: Any) -> int:
         """Run a statement and say how many rows it changed."""
         compiled = statement.on(DIALECT)
-        return self.raw.execute(compiled.text, compiled.bind(given)).rowcount
+        try:
+            return self.raw.execute(compiled.text, compiled.bind(given)).rowcount
+        except sqlite3.IntegrityError as error:
+            raise Taken(str(error)) from error
 
     def many(self, batch: Batch, rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
         """Run a batch over all rows, in fixed sizes, and give back what its RETURNING returned."""
         out: list[tuple[Any, ...]] = []
         at = 0
-        for size in cut(len(rows)):
-            compiled = batch.on(DIALECT, size)
-            flat = [cell for row in rows[at : at + size] for cell in row]
-            out += self.raw.execute(compiled.text, flat).fetchall()
-            at += size
+        try:
+            for size in cut(len(rows)):
+                compiled = batch.on(DIALECT, size)
+                flat = [cell for row in rows[at : at + size] for cell in row]
+                out += self.raw.execute(compiled.text, flat).fetchall()
+                at += size
+        except sqlite3.IntegrityError as error:
+            raise Taken(str(error)) from error
         return out
 
     def scalar(self, text: str) -> Any:
@@ -83,6 +91,44 @@ class Line:
             raise
         self.raw.execute("RELEASE one")
 
+    @property
+    def stands(self) -> bool:
+        """A transaction is under way and can still be committed."""
+        return self.raw.in_transaction
+
+    def begin_read(self) -> None:
+        """Begin a transaction that sees one moment."""
+        self.raw.execute("BEGIN")
+
+    def begin_write(self, *, patience_s: float, first: bool) -> None:  # noqa: ARG002 - a file has one lock
+        """Take the write lock; StoreBusy when it is not to be had in time. All writers are behind one another."""
+        self._began_s = clock.monotonic_s()
+        begin(self, patience_s=patience_s, company=self.company)
+
+    def commit(self, *, ring: bool) -> None:  # noqa: ARG002 - the log tells
+        """Commit; others see it by themselves. StoreUnknown when the answer was lost."""
+        try:
+            self.raw.execute("COMMIT")
+        except sqlite3.Error as error:
+            self.rollback()
+            text = f"the answer to a write was lost, and it may stand: {str(error) or self.told(error).message}"
+            raise StoreUnknown(text, details={"began_s": self._began_s}) from error
+
+    def rollback(self) -> None:
+        """Undo the transaction, if one is under way."""
+        if self.raw.in_transaction:
+            self.raw.execute("ROLLBACK")
+
+    def yield_turn(self, held_s: float) -> None:
+        """Leave the lock alone for as long as it was held, while others write too."""
+        if self.company.present():
+            pause_after(held_s)
+
+    def told(self, error: Exception) -> StoreAway:
+        """What a person is told of an error of SQLite's."""
+        assert isinstance(error, sqlite3.Error)
+        return told(self.path, error)
+
     def close(self) -> None:
         """Close the connection."""
         self.raw.close()
@@ -99,7 +145,7 @@ class Company:
         """A BEGIN was refused: somebody else holds the lock."""
         self._seen_s = clock.monotonic_s()
 
-    def look(self, line: Line) -> bool:
+    def look(self, line: FileLine) -> bool:
         """Read data_version, which moves with every commit of another connection, and say whether it moved."""
         version = int(line.scalar("PRAGMA data_version"))
         moved = self._version is not None and version != self._version
@@ -113,7 +159,7 @@ class Company:
         return clock.monotonic_s() - self._seen_s < COMPANY_S
 
 
-def connect(path: Path, *, readonly: bool) -> Line:
+def connect(path: Path, *, readonly: bool) -> FileLine:
     """Open an existing file; never makes one (a store that vanished must not come back empty)."""
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         raise StoreAway(f"SQLite {sqlite3.sqlite_version} is too old: Duly needs 3.35 or newer")
@@ -130,7 +176,7 @@ def connect(path: Path, *, readonly: bool) -> Line:
         )
     except sqlite3.Error as error:
         raise StoreAway(f"the store {path} cannot be opened: {error}") from error
-    line = Line(raw)
+    line = FileLine(raw, path)
     try:
         if readonly:
             raw.execute("PRAGMA query_only=ON")
@@ -155,7 +201,7 @@ def _nobody_can_write(path: Path) -> bool:
     return bool(mounted.f_flag & os.ST_RDONLY) and not (log.exists() and log.stat().st_size)
 
 
-def begin(line: Line, *, patience_s: float, company: Company) -> None:
+def begin(line: FileLine, *, patience_s: float, company: Company) -> None:
     """Take the write lock, trying again every fraction of a millisecond; StoreBusy when patience is over."""
     began_s = clock.monotonic_s()
     until = began_s + patience_s

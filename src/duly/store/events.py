@@ -10,7 +10,7 @@ from sqlalchemy import and_, bindparam, delete, insert, select, update
 
 from duly.clock import from_us, to_us
 from duly.core.events import Event
-from duly.store.engine import Line
+from duly.store.line import Line
 from duly.store.sql import Batch, Statement, insert_batch, rows_of
 from duly.store.tables import event_sources, events, runs, task_sources, tasks, throttles
 

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Select, bindparam, insert, select, update
 
 from duly.clock import MICROSECOND, from_us, to_us
-from duly.store.engine import Line
+from duly.store.line import Line
 from duly.store.rows import HolderRow
 from duly.store.sql import Statement
 from duly.store.tables import holders

@@ -7,7 +7,7 @@ from sqlalchemy import bindparam, func, or_, select, text
 
 from duly.core.run import Entry
 from duly.store import indexes
-from duly.store.engine import Line
+from duly.store.line import Line
 from duly.store.rows import LEDGER_COLUMNS, Written, entry_cells, entry_of
 from duly.store.sql import Statement, insert_batch
 from duly.store.tables import ledger

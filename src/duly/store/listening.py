@@ -4,7 +4,6 @@ Used by whoever emits, and by the store itself before it commits: what the ledge
 """
 
 import json
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -19,7 +18,7 @@ from duly.core.reading import shown
 from duly.core.run import Entry, Run
 from duly.core.task import Broken, Definition, Task
 from duly.core.triggers import On
-from duly.errors import Invalid
+from duly.errors import Invalid, Taken
 from duly.store.pauses import holding
 
 if TYPE_CHECKING:
@@ -124,7 +123,7 @@ def _tell(session: "Session", own: Own) -> None:
     try:
         with session.line.savepoint():
             arrive(session, _received(session, own), always=False)
-    except (sqlite3.IntegrityError, *FAULTS) as error:
+    except (Taken, *FAULTS) as error:
         told = f"telling it {own.source} failed: {type(error).__name__}: {error}"
         for task in _listeners(session, own.source):
             session.tasks.set_trouble(task.id, Broken(field="triggers", message=told))

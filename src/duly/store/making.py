@@ -22,7 +22,6 @@ from duly.store.files import SUFFIXES, folder_lock, give_name, set_aside
 from duly.store.migrations import LOWEST_VERSION, REVISIONS
 
 if TYPE_CHECKING:
-    from alembic.config import Config
     from sqlalchemy import Connection
 
 LINKED_WITHIN_S = 2.0
@@ -98,7 +97,7 @@ def check_one_name(path: Path) -> None:
         clock.pause(LOOK_EVERY_S)
 
 
-def look(line: engine.Line, path: Path) -> Found:
+def look(line: engine.FileLine, path: Path) -> Found:
     """Read which revision the file is of; StoreAway when it is no store of ours."""
     try:
         if line.scalar("PRAGMA application_id") != engine.APPLICATION_ID:
@@ -116,7 +115,7 @@ def look(line: engine.Line, path: Path) -> Found:
     return Found(revision=str(revision), lowest_version=str(lowest))
 
 
-def check_version(found: Found, path: Path) -> bool:
+def check_version(found: Found, path: object) -> bool:
     """True when the store must be migrated before use; StoreNewer when this version may not use it."""
     if _version(found.lowest_version) > _version(duly.__version__):
         raise StoreNewer(
@@ -127,7 +126,7 @@ def check_version(found: Found, path: Path) -> bool:
     return found.revision in REVISIONS and found.revision != REVISIONS[-1]
 
 
-def migrate(address: Address, line: engine.Line) -> Path:
+def migrate(address: Address, line: engine.FileLine) -> Path:
     """Bring an older store to the last revision after a backup beside it; gives the backup's path."""
     try:
         backup = _backup(address, line)
@@ -182,13 +181,10 @@ def _fill(path: Path) -> None:
 
 
 def _upgrade(path: Path, *, new: bool = False) -> None:
-    from alembic.config import Config
     from sqlalchemy import URL, create_engine, event
     from sqlalchemy.exc import DBAPIError
     from sqlalchemy.pool import NullPool
 
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     alchemy = create_engine(URL.create("sqlite", database=str(path)), poolclass=NullPool)
 
     @event.listens_for(alchemy, "connect")
@@ -202,17 +198,21 @@ def _upgrade(path: Path, *, new: bool = False) -> None:
 
     try:
         with alchemy.begin() as connection:
-            _run(connection, config, new=new)
+            bring_to_head(connection, new=new)
     except DBAPIError as error:
         if isinstance(error.orig, sqlite3.Error):
             raise error.orig from error
         raise
 
 
-def _run(connection: "Connection", config: "Config", *, new: bool) -> None:
+def bring_to_head(connection: "Connection", *, new: bool) -> None:
+    """Bring the database at the other end to the last revision, inside the transaction of the connection."""
     from alembic import command
+    from alembic.config import Config
     from sqlalchemy import text
 
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
     say = text("INSERT INTO meta (key, value) VALUES (:key, :value) ON CONFLICT (key) DO UPDATE SET value = :value")
@@ -221,7 +221,7 @@ def _run(connection: "Connection", config: "Config", *, new: bool) -> None:
         connection.execute(say, {"key": "store_id", "value": ids.new("evt").removeprefix("evt_")})
 
 
-def _backup(address: Address, line: engine.Line) -> Path:
+def _backup(address: Address, line: engine.FileLine) -> Path:
     from duly.store import copies
 
     with copies.whole_copy(line, address.path.parent, address.path.name) as copy:

@@ -8,7 +8,7 @@ from sqlalchemy import Select, bindparam, func, or_, select, update
 
 from duly.clock import to_us
 from duly.core.run import Missed
-from duly.store.engine import Line
+from duly.store.line import Line
 from duly.store.rows import MISSED_COLUMNS, missed_cells, missed_of, us
 from duly.store.sql import Statement, insert_batch
 from duly.store.tables import missed

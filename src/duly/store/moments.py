@@ -11,7 +11,7 @@ from sqlalchemy import Select, TextClause, and_, bindparam, or_, select, text
 from duly import ids
 from duly.clock import to_us
 from duly.core.run import Run
-from duly.store.engine import Line
+from duly.store.line import Line
 from duly.store.rows import LEDGER_COLUMNS, RUN_COLUMNS, Written, entry_of, run_of
 from duly.store.sql import Statement
 from duly.store.tables import ledger, runs

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Select, bindparam, delete, func, insert, select
 
 from duly.clock import from_us, to_us
-from duly.store.engine import Line
+from duly.store.line import Line
 from duly.store.rows import Pause, at, us
 from duly.store.sql import Statement
 from duly.store.tables import pauses

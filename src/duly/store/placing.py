@@ -6,7 +6,7 @@ from sqlalchemy import TextClause, and_, case, or_, text, update
 from sqlalchemy.sql.elements import CompilerElement
 
 from duly.core.admission import BEYOND_PRIORITY
-from duly.store.engine import Line
+from duly.store.line import Line
 from duly.store.sql import Batch, rows_of
 from duly.store.tables import runs, tasks
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from duly.clock import from_us, to_us
-from duly.store.engine import Line
+from duly.store.line import Line
 from duly.store.sql import Statement
 from duly.store.tables import projects
 

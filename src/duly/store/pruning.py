@@ -10,7 +10,7 @@ from sqlalchemy.sql.elements import CompilerElement
 
 from duly import ids
 from duly.clock import to_us
-from duly.store.engine import Line
+from duly.store.line import Line
 from duly.store.rows import LEDGER_COLUMNS, Written, entry_of
 from duly.store.sql import Batch, Statement, rows_of
 from duly.store.tables import (
@@ -19,6 +19,7 @@ from duly.store.tables import (
     holder_labels,
     holders,
     ledger,
+    log_pieces,
     missed,
     pauses,
     runs,
@@ -228,6 +229,7 @@ TOLD = Batch(
 MISSED_THERE, RUNS_THERE = _there(missed), _there(runs)
 DELETE_RUNS = _without(runs, "id", str)
 DELETE_TOLD = _without(ledger, "run", str)
+DELETE_OUTPUT = _without(log_pieces, "run", str)
 DELETE_ENTRIES = _without(ledger, "seq", int)
 DELETE_MISSED = _without(missed, "id", str)
 DELETE_HOLDERS = _without(holders, "id", str)
@@ -353,6 +355,7 @@ class Pruning:
     def delete_runs(self, ids_: Sequence[str]) -> None:
         """Take runs away with all that the ledger tells of them."""
         self.delete(DELETE_TOLD, ids_)
+        self.delete(DELETE_OUTPUT, ids_)
         self.delete(DELETE_RUNS, ids_)
 
     def delete(self, what: Batch, keys: Sequence[Any]) -> None:

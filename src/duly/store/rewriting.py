@@ -6,7 +6,7 @@ from sqlalchemy import bindparam, update
 from sqlalchemy.sql.elements import CompilerElement
 
 from duly.core.task import Task
-from duly.store.engine import Line
+from duly.store.line import Line
 from duly.store.rows import task_cells
 from duly.store.sql import Batch, Statement, rows_of
 from duly.store.tables import tasks

@@ -11,7 +11,7 @@ from duly.clock import to_us
 from duly.core.run import Run, Step
 from duly.store import steps
 from duly.store.crowd import Crowd
-from duly.store.engine import Line
+from duly.store.line import Line
 from duly.store.rows import RUN_COLUMNS, run_cells, run_of
 from duly.store.sql import Batch, Statement, insert_batch, rows_of
 from duly.store.tables import runs

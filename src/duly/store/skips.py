@@ -9,7 +9,7 @@ from sqlalchemy.sql.elements import CompilerElement
 
 from duly.clock import from_us, to_us
 from duly.core.skips import Range
-from duly.store.engine import Line
+from duly.store.line import Line
 from duly.store.sql import Batch, Statement, rows_of
 from duly.store.tables import skips, tasks
 

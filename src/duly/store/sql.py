@@ -5,6 +5,7 @@ fixed sizes, so that a batch costs a handful of prepared statements and never on
 change here, in one place.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -15,6 +16,9 @@ from sqlalchemy.sql.elements import CompilerElement
 
 SIZES = (64, 16, 4, 1)
 """Rows per statement of a batch, largest first; the last is always 1."""
+
+ROW_OF_CELLS = re.compile(r"VALUES\s*(\((?:%s::[A-Z]+(?:, )?)+\))")
+QMARK, PYFORMAT = re.compile(r"\?"), re.compile(r"%\((\w+)\)s(::[A-Z]+)?")
 
 Row = Sequence[Any]
 REGISTERED: list["Statement | Batch"] = []
@@ -56,7 +60,15 @@ class Batch:
         self.build = build
         self.columns = tuple(columns)
         self._compiled: dict[tuple[str, int], Compiled] = {}
+        self._arrays: Compiled | None = None
         REGISTERED.append(self)
+
+    def in_arrays(self, dialect: Dialect) -> Compiled:
+        """The statement's text for any number of rows, given as one array a column (PostgreSQL)."""
+        if self._arrays is None:
+            one = self.on(dialect, 1)
+            self._arrays = Compiled(_in_arrays(one.text, len(self.columns)), self.columns)
+        return self._arrays
 
     def on(self, dialect: Dialect, size: int) -> Compiled:
         """The statement's text for so many rows; its parameters lie row by row, constants last."""
@@ -81,24 +93,43 @@ class Batch:
 
 
 def compiled(element: CompilerElement, dialect: Dialect) -> Compiled:
-    """Compile a statement; with question marks, its constants are written out.
+    """Compile a statement to plain placeholders; its constants are written out.
 
-    SQLite chooses partial indexes by constants alone: for a bound one it would prepare the statement at each use.
+    Databases choose partial indexes by constants alone: SQLite would prepare the statement at each use for a bound
+    one, and PostgreSQL's prepared plans would not use the index at all.
     """
     made: Any = element.compile(dialect=dialect)
-    text, order = str(made), list(getattr(made, "positiontup", None) or [])
-    if dialect.paramstyle != "qmark":
-        return Compiled(text, order)
-    pieces = text.split("?")
-    assert len(pieces) == len(order) + 1, "no text of a statement holds a question mark of its own"
-    out, left = [pieces[0]], []
-    for name, piece in zip(order, pieces[1:], strict=True):
+    text = str(made)
+    if dialect.paramstyle == "qmark":
+        assert text.count("?") == len(made.positiontup or []), "no text of a statement holds a question mark of its own"
+        pattern, mark = QMARK, "?"
+    else:
+        assert dialect.paramstyle == "pyformat"
+        pattern, mark = PYFORMAT, "%s"
+    names = iter(made.positiontup or [name for name, _ in PYFORMAT.findall(text)])
+    order: list[str] = []
+
+    def place(found: re.Match[str]) -> str:
+        name, cast = next(names), (found[2] or "") if found.lastindex else ""
         if made.binds[name].required:
-            left.append(name)
-            out += ["?", piece]
-        else:
-            out += [_literal(made.binds[name].value), piece]
-    return Compiled("".join(out), left)
+            order.append(name)
+            return mark + cast
+        value = made.binds[name].value
+        literal = _literal(value) if mark == "?" else _literal(value).replace("%", "%%")
+        return literal + (cast if value is None else "")
+
+    return Compiled(pattern.sub(place, text), order)
+
+
+def _in_arrays(text: str, columns: int) -> str:
+    """Write the one row of a batch's VALUES as arrays, one a column, so that one text serves any number of rows."""
+    found = ROW_OF_CELLS.findall(text)
+    assert len(found) == 1, f"one row of parameters is expected in {text}"
+    row: str = found[0]
+    types = re.findall(r"%s::([A-Z]+)", row)
+    assert len(types) == columns, (types, columns)
+    arrays = ", ".join(f"%s::{'TEXT' if kind == 'VARCHAR' else kind}[]" for kind in types)
+    return ROW_OF_CELLS.sub(lambda _: f"SELECT * FROM unnest({arrays})", text, count=1)
 
 
 def _literal(value: int | str | None) -> str:

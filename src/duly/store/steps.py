@@ -6,7 +6,7 @@ from sqlalchemy import and_, true, update
 from sqlalchemy.sql.elements import ColumnElement, CompilerElement
 
 from duly.core.run import Step
-from duly.store.engine import Line
+from duly.store.line import Line
 from duly.store.rows import RUN_COLUMNS, run_cells
 from duly.store.sql import Batch, python_type, rows_of
 from duly.store.tables import runs

@@ -4,7 +4,7 @@ Three facts of the schema carry the safety, the rest is policy. Two of them are 
 third is `runs.version` with `runs.fence`: every write of a run names the version it read, every claim raises both.
 """
 
-from sqlalchemy import BigInteger, Column, Integer, MetaData, Table, Text
+from sqlalchemy import BigInteger, Column, Integer, LargeBinary, MetaData, Table, Text
 
 metadata = MetaData()
 
@@ -285,6 +285,16 @@ events = Table(
     Column("through", Text, nullable=False),
     # The last entry of the ledger before it, as it was when its listeners were read.
     Column("after_seq", BigInteger, nullable=False),
+)
+
+# Output of attempts where hosts do not share a disk; a piece is never changed.
+log_pieces = Table(
+    "log_pieces",
+    metadata,
+    Column("run", Text, primary_key=True),
+    Column("fence", Integer, primary_key=True),
+    Column("at", BigInteger, primary_key=True),
+    Column("data", LargeBinary, nullable=False),
 )
 
 # The last event of each source, matched or not.

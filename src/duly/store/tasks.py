@@ -10,7 +10,7 @@ from sqlalchemy.sql.elements import CompilerElement
 
 from duly.clock import to_us
 from duly.core.task import Broken, Definition, Task
-from duly.store.engine import Line
+from duly.store.line import Line
 from duly.store.rows import TASK_COLUMNS, dump, task_cells, task_of, us
 from duly.store.sql import Batch, Statement, rows_of
 from duly.store.tables import pauses, tasks

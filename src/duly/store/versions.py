@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, insert, select
 from duly.clock import to_us
 from duly.core.definition_json import definition_to_json
 from duly.core.task import Broken, Definition, Task
-from duly.store.engine import Line
+from duly.store.line import Line
 from duly.store.rows import dump
 from duly.store.sql import Statement
 from duly.store.tables import definitions

@@ -13,7 +13,7 @@ from sqlalchemy.sql.elements import ColumnElement, CompilerElement
 from duly.clock import to_us
 from duly.core.run import BY_TIME_OR_EVENT, Run
 from duly.store.crowd import Crowd
-from duly.store.engine import Line
+from duly.store.line import Line
 from duly.store.rows import RUN_COLUMNS, dump, run_of
 from duly.store.sql import Batch, Statement, rows_of
 from duly.store.tables import holder_labels, limits, projects, runs, task_limits, task_needs, tasks

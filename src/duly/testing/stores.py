@@ -51,8 +51,12 @@ class WatchedStore(Store):
         self._pause = pause
         self._own = 0
         self._seen = door.commits
-        if run_folder is not None:
-            self.address = _Placed(path=inner.address.path, folder=run_folder)
+        self._folder = run_folder
+
+    @property
+    def run_folder(self) -> Path:
+        """The folder of this place: another than the store's own where a file has two names."""
+        return self._folder or self._inner.run_folder
 
     def __getattr__(self, name: str) -> Any:
         """Give whatever is not watched as the store itself has it."""
@@ -60,16 +64,15 @@ class WatchedStore(Store):
 
     def another(self) -> "WatchedStore":
         """Open the same store for another thread of the same process."""
-        other = WatchedStore(
+        return WatchedStore(
             self._inner.another(),
             self._door,
             self._owner,
             at=self._at,
             committed=self._told_commit,
             pause=self._pause,
+            run_folder=self._folder,
         )
-        other.address = self.address
-        return other
 
     @contextmanager
     def read(self) -> Iterator[Session]:
@@ -105,22 +108,6 @@ class WatchedStore(Store):
     def close(self) -> None:
         """Close the connection."""
         self._inner.close()
-
-
-class _Placed(Address):
-    """An address whose run folder lies elsewhere, as that of a file with two names does."""
-
-    __slots__ = ("_folder",)
-
-    def __init__(self, *, path: Path, folder: Path) -> None:
-        super().__init__(path=path)
-        object.__setattr__(self, "_folder", folder)
-
-    @property
-    def run_folder(self) -> Path:
-        """The folder of this place."""
-        folder: Path = object.__getattribute__(self, "_folder")
-        return folder
 
 
 def file_store(folder: Path) -> Opening:

@@ -121,6 +121,13 @@ def _event_tables() -> None:
 
 def _other_tables() -> None:
     op.create_table(
+        "log_pieces",
+        sa.Column("run", sa.Text(), primary_key=True),
+        sa.Column("fence", sa.Integer(), primary_key=True),
+        sa.Column("at", sa.BigInteger(), primary_key=True),
+        sa.Column("data", sa.LargeBinary(), nullable=False),
+    )
+    op.create_table(
         "skips",
         sa.Column("id", sa.Text(), primary_key=True),
         sa.Column("task", sa.Text(), nullable=False),

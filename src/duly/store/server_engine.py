@@ -1,0 +1,249 @@
+"""A store in a PostgreSQL database: how it is found, made, opened and listened to."""
+
+import contextlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+
+from duly import clock as machine
+from duly.clock import Clock
+from duly.errors import StoreAway, StoreNewer
+from duly.store.address import ServerAddress, state_folder
+from duly.store.making import Found, check_version
+from duly.store.postgres import CHANNEL, LOCK, ServerClock, ServerLine
+
+if TYPE_CHECKING:
+    pass
+
+LOOK_ANYWAY_S = 5.0
+"""While a connection listens the store is looked at so often all the same: a dead one hears nothing."""
+LOOK_DEAF_S = 1.0
+LISTEN_AGAIN_S = 5.0
+
+
+class ServerEngine:
+    """One process's way to one database; every connection has an engine of its own."""
+
+    one_place = False
+
+    def __init__(self, address: ServerAddress, environ: Mapping[str, str]) -> None:
+        self.address = address
+        self._environ = environ
+        self._line: ServerLine | None = None
+        self._store_id: str | None = None
+        self._ear: Ear | None = None
+        self._looked_s = float("-inf")
+
+    def exists(self) -> bool:
+        """The database can be reached, and a store of ours stands in it."""
+        return self.found() is not None
+
+    def found(self) -> Found | None:
+        """What the database says of the store in it; None where there is none."""
+        self._line = self._line or ServerLine(self.address, readonly=False)
+        return self._found(self._line)
+
+    def make(self) -> None:
+        """Make the store where there is none yet; one at a time."""
+        if not self.exists():
+            upgrade(self.address)
+
+    def note(self) -> None:
+        """A database is not remembered: whether it is there is asked of its server."""
+
+    def open(self, *, readonly: bool, may_migrate: bool) -> ServerLine:
+        """Give the first connection to a store that this version may use; an older one is brought up where wished."""
+        line, self._line = self._line or ServerLine(self.address, readonly=readonly), None
+        line.readonly = readonly
+        try:
+            found = self._found(line)
+            if found is None:
+                raise StoreAway(f"there is no store at {self.address} yet", hint="duly init, or add a first task")
+            if self._is_older(found):
+                if not may_migrate:
+                    raise StoreAway(
+                        f"the store {self.address} is of an older version of Duly",
+                        hint="back it up with pg_dump, then `duly migrate`",
+                    )
+                upgrade(self.address)
+            self._store_id = str(line.scalar("SELECT value FROM meta WHERE key = 'store_id'"))
+        except psycopg.Error as error:
+            told = line.told(error)
+            line.close()
+            raise told from error
+        except BaseException:
+            line.close()
+            raise
+        return line
+
+    def connect(self, *, readonly: bool) -> ServerLine:
+        """Open one more connection to a store that was opened before."""
+        line = ServerLine(self.address, readonly=readonly)
+        self._store_id = str(line.scalar("SELECT value FROM meta WHERE key = 'store_id'"))
+        return line
+
+    def clock(self, line: ServerLine) -> Clock:
+        """The clocks that decide: the database's."""
+        return ServerClock(line)
+
+    @property
+    def run_folder(self) -> Path:
+        """Where this host keeps holders' locks and attempts of this store."""
+        folder = state_folder(self._environ) / "run" / str(self._store_id)
+        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return folder
+
+    def check_here(self) -> None:
+        """Nothing to see without asking the server, which every statement does."""
+
+    def check_version(self, line: ServerLine) -> None:
+        """Raise StoreNewer when the store has been taken over by a version that leaves this one behind."""
+        try:
+            found = self._found(line)
+        except psycopg.Error as error:
+            raise line.told(error) from error
+        if found is not None:
+            self._is_older(found)
+
+    def watch(self) -> "Ear":
+        """Listen for what others write."""
+        self._ear = Ear(self.address)
+        return self._ear
+
+    def restless(self) -> bool:
+        """Who hears nothing has to ask."""
+        return self._ear is None or self._ear.descriptor is None
+
+    def changed(self, line: ServerLine) -> bool:  # noqa: ARG002 - asking the server would cost what a look costs
+        """Somebody has told of a write, or it is time to look whatever was told."""
+        ear, now_s = self._ear, machine.monotonic_s()
+        if ear is not None:
+            ear.drain()
+            ear.listen_again()
+        wait_s = LOOK_DEAF_S if self.restless() else LOOK_ANYWAY_S
+        heard = ear is not None and ear.take()
+        if heard or now_s - self._looked_s >= wait_s:
+            self._looked_s = now_s
+            return True
+        return False
+
+    def quick_check(self, line: ServerLine) -> str:  # noqa: ARG002 - a server looks after its own files
+        """A server looks after its own files."""
+        return "ok"
+
+    def faults(self, line: ServerLine) -> list[str]:
+        """What keeps this store from being kept as it should be."""
+        found = []
+        if line.scalar("SHOW fsync") != "on":
+            found.append("fsync is off: a power cut may lose what was answered, or the database")
+        if line.scalar("SHOW server_encoding") != "UTF8":
+            found.append("the database's encoding is not UTF8: not every name can be kept")
+        return found
+
+    def _found(self, line: ServerLine) -> Found | None:
+        if (
+            line.scalar("SELECT to_regclass('alembic_version') IS NOT NULL AND to_regclass('meta') IS NOT NULL")
+            is not True
+        ):
+            return None
+        revision = line.scalar("SELECT version_num FROM alembic_version")
+        lowest = line.scalar("SELECT value FROM meta WHERE key = 'lowest_version'")
+        if revision is None or lowest is None:
+            raise StoreAway(f"{self.address} holds tables that are not Duly's; they were left as they are")
+        return Found(revision=str(revision), lowest_version=str(lowest))
+
+    def _is_older(self, found: Found) -> bool:
+        return check_version(found, self.address)
+
+
+class Ear:
+    """A connection that listens; `descriptor` can be polled, and is None while nobody listens."""
+
+    def __init__(self, address: ServerAddress) -> None:
+        self._address = address
+        self._raw: psycopg.Connection[Any] | None = None
+        self._tried_s = float("-inf")
+        self._heard = True
+        """What was told before anybody listened is not known."""
+        self.listen_again()
+
+    @property
+    def descriptor(self) -> int | None:
+        """What to poll."""
+        return None if self._raw is None else self._raw.fileno()
+
+    def drain(self) -> None:
+        """Take in what was told so far."""
+        if self._raw is None:
+            return
+        try:
+            self._raw.pgconn.consume_input()
+            while self._raw.pgconn.notifies() is not None:
+                self._heard = True
+        except psycopg.Error:
+            self._drop()
+
+    def take(self) -> bool:
+        """Say whether anything was told since this was last asked."""
+        heard, self._heard = self._heard, False
+        return heard
+
+    def listen_again(self) -> None:
+        """Connect where nobody listens, once in a while."""
+        now_s = machine.monotonic_s()
+        if self._raw is not None or now_s - self._tried_s < LISTEN_AGAIN_S:
+            return
+        self._tried_s = now_s
+        with contextlib.suppress(StoreAway, StoreNewer, psycopg.Error):
+            line = ServerLine(self._address, readonly=True)
+            if line.pooled:
+                line.close()  # a pooler keeps no session that could listen
+                return
+            line.raw.execute(f"LISTEN {CHANNEL}")
+            self._raw = line.raw
+            self._heard = True
+
+    def close(self) -> None:
+        """Listen no longer."""
+        if self._raw is not None:
+            self._raw.close()
+            self._raw = None
+
+    def _drop(self) -> None:
+        self.close()
+        self._heard = True
+
+
+def upgrade(address: ServerAddress) -> None:
+    """Bring the store to the last revision, making it where there is none: all in one transaction, one at a time."""
+    from sqlalchemy import create_engine, text
+    from sqlalchemy.dialects.postgresql.base import PGTypeCompiler
+    from sqlalchemy.exc import DBAPIError
+    from sqlalchemy.pool import NullPool
+
+    from duly.store import making
+
+    class ByBytes(PGTypeCompiler):
+        """Texts compare by their bytes, in whatever language the database sorts: ids and marks rely on it."""
+
+        def visit_TEXT(self, type_: Any, **given: Any) -> str:  # noqa: N802, ARG002
+            return 'TEXT COLLATE "C"'
+
+    line = ServerLine(address, readonly=False)
+    raw, line_told = line.raw, line.told
+    raw.autocommit = False
+    alchemy = create_engine("postgresql+psycopg://", creator=lambda: raw, poolclass=NullPool)
+    try:
+        with alchemy.begin() as connection:
+            connection.dialect.type_compiler_instance = ByBytes(connection.dialect)
+            connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
+            new = connection.execute(text("SELECT to_regclass('alembic_version') IS NULL")).scalar()
+            making.bring_to_head(connection, new=bool(new))
+    except DBAPIError as error:
+        if isinstance(error.orig, psycopg.Error):
+            raise line_told(error.orig) from error
+        raise
+    finally:
+        raw.close()

@@ -1,0 +1,204 @@
+"""Several hosts over one PostgreSQL server: each a run folder of its own, so that no lock of one is seen by another."""
+
+import os
+import signal
+import sys
+from collections import Counter
+from pathlib import Path
+
+import counting_holder
+import psycopg
+import pytest
+from process_scene import Place, alive, wait_for
+from server_scene import Hosts
+
+from duly.clock import monotonic_s
+from duly.operations.audit import verify
+from duly.operations.runs import run_now
+from duly.store import Store
+
+SLOWLY_S = 240.0
+SAYS = 'while :; do echo "$DULY_ATTEMPT $(cut -d" " -f1 /proc/uptime)" >> "$WITNESS"; sleep 0.05; done'
+
+
+def ask_for(hosts: Hosts, place: Place, tasks: int, runs: int) -> None:
+    store = Store.open(hosts.address, place.env)
+    try:
+        for number in range(runs):
+            run_now(store, f"t{number % tasks}", by="test", queue=True)
+    finally:
+        store.close()
+
+
+def no_fault(hosts: Hosts, place: Place) -> bool:
+    store = Store.open(hosts.address, place.env)
+    try:
+        return verify(store) == []
+    finally:
+        store.close()
+
+
+def count(place: Place, text: str) -> int:
+    return int(place.rows(text)[0][0])
+
+
+def says(place: Place, name: str, *rules: str, witness: Path) -> None:
+    place.env["WITNESS"] = str(witness)
+    place.duly("add", name, "--when", "manual", *rules, "--env", f"WITNESS={witness}", "--shell", SAYS)
+
+
+def spoken(witness: Path) -> dict[int, list[float]]:
+    """When each attempt spoke, in seconds of this machine's boot."""
+    said: dict[int, list[float]] = {}
+    for line in witness.read_text().splitlines() if witness.exists() else []:
+        attempt, at = line.split()
+        said.setdefault(int(attempt), []).append(float(at))
+    return said
+
+
+def test_a_command_added_on_one_host_runs_on_another_and_both_tell_the_same(hosts: Hosts) -> None:
+    one, two = hosts.host("one"), hosts.host("two")
+    one.duly("add", "hello", "--when", "manual", "--", "echo", "hello from there")
+    server = two.serve()
+    one.duly("run", "hello")
+    run = one.ended()
+    assert (run["outcome"], run["holder"]) == ("succeeded", two.id_of(server))
+    assert one.json("status")["holders_alive"] == two.json("status")["holders_alive"] == 1
+    assert one.json("holders")["items"][0]["state"] == "alive"
+    assert one.duly("verify").stdout.strip().endswith("hold on this store")
+    assert one.duly("doctor", check=False).returncode in (0, 1)
+    assert "hello" in one.duly("why", "hello").stdout
+
+
+def test_a_host_that_dies_whole_is_succeeded_by_another_after_its_lease_and_never_before(
+    hosts: Hosts, tmp_path: Path
+) -> None:
+    one, two = hosts.host("one"), hosts.host("two")
+    witness = tmp_path / "witness"
+    says(one, "w", "--on-interrupt", "retry", witness=witness)
+    first = one.serve(lease="6s")
+    one.duly("run", "w")
+    wait_for(lambda: len(spoken(witness).get(1, [])) > 5)
+    two.serve(lease="6s")
+    first.kill()
+    first.wait()
+    for pid in one.leftovers():
+        os.kill(pid, signal.SIGKILL)  # the power of this host has failed: keeper, nursery and work too
+    gone_s = monotonic_s()
+    wait_for(lambda: len(spoken(witness).get(2, [])) > 2)
+    assert monotonic_s() - gone_s > 3.0, "the lease of who cannot be seen is waited for"
+    said = spoken(witness)
+    assert max(said[1]) < min(said[2])
+    assert two.rows("SELECT kind, reason FROM ledger WHERE kind = 'swept'") == [("swept", "lease_lost")]
+
+
+def test_a_host_that_is_cut_off_alone_has_ended_its_work_before_another_starts_it(hosts: Hosts, tmp_path: Path) -> None:
+    (one, proxy), two = hosts.behind_proxy("one"), hosts.host("two")
+    witness = tmp_path / "witness"
+    says(two, "w", "--on-interrupt", "retry", witness=witness)
+    cut_off = one.serve(lease="6s")
+    two.duly("run", "w")
+    wait_for(lambda: len(spoken(witness).get(1, [])) > 5)
+    two.serve(lease="6s")
+    proxy.cut()
+    wait_for(lambda: len(spoken(witness).get(2, [])) > 2)
+    said = spoken(witness)
+    assert max(said[1]) < min(said[2]), "its work had ended before the lease did"
+    assert cut_off.poll() is None
+    proxy.mend()
+    wait_for(lambda: count(two, "SELECT count(*) FROM ledger WHERE kind = 'fence_lost'") == 1)
+    assert count(two, "SELECT count(*) FROM runs WHERE state = 'held'") == 1, "and what it tells changes nothing"
+    assert no_fault(hosts, two)
+
+
+def test_a_host_whose_holder_is_frozen_has_its_work_ended_by_its_keeper_before_another_starts_it(
+    hosts: Hosts, tmp_path: Path
+) -> None:
+    one, two = hosts.host("one"), hosts.host("two")
+    witness = tmp_path / "witness"
+    says(two, "w", "--on-interrupt", "retry", witness=witness)
+    frozen = one.serve(lease="6s")
+    two.duly("run", "w")
+    wait_for(lambda: len(spoken(witness).get(1, [])) > 5)
+    two.serve(lease="6s")
+    frozen.send_signal(signal.SIGSTOP)
+    wait_for(lambda: len(spoken(witness).get(2, [])) > 2)
+    said = spoken(witness)
+    assert max(said[1]) < min(said[2])
+    frozen.send_signal(signal.SIGCONT)
+    wait_for(lambda: count(two, "SELECT count(*) FROM ledger WHERE kind = 'fence_lost'") == 1)
+
+
+def test_a_holder_that_hears_nothing_finds_what_was_asked_all_the_same(hosts: Hosts) -> None:
+    one = hosts.host("one")
+    one.duly("add", "hello", "--when", "manual", "--", "true")
+    one.serve()
+    ears = "FROM pg_stat_activity WHERE query LIKE 'LISTEN%'"
+    assert hosts.admin(f"SELECT count(*) {ears}") == [(1,)]
+    one.duly("run", "hello", "--wait")
+    hosts.admin(f"SELECT pg_terminate_backend(pid) {ears}")
+    began_s = monotonic_s()
+    one.duly("run", "hello", "--wait")
+    assert monotonic_s() - began_s < 20
+    wait_for(lambda: hosts.admin(f"SELECT count(*) {ears}") == [(1,)])
+
+
+def test_a_server_that_is_stopped_for_less_than_the_trust_costs_no_run_its_life(hosts: Hosts) -> None:
+    one = hosts.host("one")
+    one.duly("add", "long", "--when", "manual", "--shell", "sleep 4; echo done")
+    holder = one.serve(lease="30s")
+    one.duly("run", "long")
+    wait_for(lambda: count(one, "SELECT count(*) FROM runs WHERE state = 'held'") == 1)
+    hosts.server.stop()
+    with pytest.raises(psycopg.OperationalError):
+        hosts.admin("SELECT 1")
+    assert one.duly("list", check=False).returncode == 5
+    hosts.server.start()
+    run = one.ended()
+    assert (run["outcome"], run["attempt"]) == ("succeeded", 1)
+    assert holder.poll() is None
+
+
+@pytest.mark.slow
+def test_sixteen_holders_over_a_server_that_is_restarted_twice_run_two_thousand_occurrences_once_each(
+    hosts: Hosts,
+) -> None:
+    places = [hosts.host(f"host{number}") for number in range(4)]
+    first = places[0]
+    first.duly("init")
+    for number in range(10):
+        words = ["add", f"t{number}", "--when", "manual", "--seats", "8", "--overlap", "queue", "--queue", "1000"]
+        first.duly(*words, "--", "true")
+    ask_for(hosts, first, 10, 2_000)
+    program = str(Path(counting_holder.__file__))
+    for place in places:
+        for _ in range(4):
+            place.program(sys.executable, program, str(place.store), "4")
+    for part in (1, 2):
+        wait_for(lambda: count(first, "SELECT count(*) FROM runs WHERE state = 'ended'") > part * 500, SLOWLY_S)  # noqa: B023
+        hosts.server.stop(signal.SIGQUIT if part == 2 else signal.SIGINT)
+        hosts.server.start()
+    wait_for(lambda: count(first, "SELECT count(*) FROM runs WHERE state = 'ended'") == 2_000, SLOWLY_S)
+    starts = Counter(line[1] for place in places for line in place.seen() if line[0] == "+")
+    outcomes = dict(first.rows("SELECT outcome, count(*) FROM runs GROUP BY outcome"))
+    assert outcomes == {"succeeded": 2_000}
+    assert set(starts.values()) == {1}
+    assert len(starts) == 2_000
+    assert len(first.rows("SELECT DISTINCT holder FROM ledger WHERE kind = 'claimed'")) == 16
+    assert no_fault(hosts, first)
+
+
+def test_work_that_a_stopped_host_left_running_is_adopted_by_the_next_holder_there(hosts: Hosts) -> None:
+    one, two = hosts.host("one"), hosts.host("two")
+    one.duly("add", "long", "--when", "manual", "--shell", "echo begun; touch begun; sleep 5; echo done")
+    server = one.serve(drain="0s")
+    one.duly("run", "long")
+    wait_for((one.home / "begun").exists)
+    two.serve()
+    server.terminate()
+    server.wait()
+    assert [pid for pid in one.leftovers() if alive(pid)]
+    second = one.serve()
+    run = one.ended()
+    assert (run["outcome"], run["attempt"], run["holder"]) == ("succeeded", 1, one.id_of(second))
+    assert one.duly("logs", run["id"]).stdout == "begun\ndone\n"
