@@ -9,6 +9,7 @@ import pytest
 from holder_scene import Stage, until_idle
 from test_holder_leases import MINUTE, held
 
+from by_hand import by_hand
 from duly.holder.settling import Delivery, Returned, Verdict
 from duly.operations import runs as asks
 from duly.ports import Detached, Outcome
@@ -65,7 +66,7 @@ def test_what_an_earlier_claim_of_ours_brings_late_changes_nothing_of_the_presen
     holder, run = held(stage)
     [old] = holder.holdings.all()
     with stage.store.write() as session:
-        session.line.raw.execute("UPDATE runs SET claim_token = 'taken back', version = version + 2")
+        by_hand(session.line, "UPDATE runs SET claim_token = 'taken back', version = version + 2")
     before = stage.read().runs
     with stage.store.write() as session:
         [done] = holder.writer.settler.step(session, [Delivery(holding=old, verdict=verdict)])

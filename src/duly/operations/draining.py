@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from duly.operations import shapes
+from duly.operations import serving, shapes
 from duly.operations.holding import state_of
 from duly.operations.lookup import find_holder
-from duly.operations.serving import holders_alive
 from duly.store.store import Store
 
 Shape = dict[str, object]
@@ -16,8 +15,8 @@ def drain(store: Store, word: str | None) -> list[Shape]:
 
     Asked again, or of one that is gone, it changes nothing. Refused `unknown_id` where there is no such holder.
     """
-    alive = holders_alive(store.run_folder)
     with store.write() as session:
+        alive = serving.alive(store, session)
         if word is not None:
             ids = [find_holder(session, word).id]
         else:
@@ -30,8 +29,8 @@ def drain(store: Store, word: str | None) -> list[Shape]:
 
 def look(store: Store, ids: Sequence[str]) -> list[Shape]:
     """Give these holders as they stand now."""
-    alive = holders_alive(store.run_folder)
     with store.read() as session:
+        alive = serving.alive(store, session)
         rows = [row for row in map(session.holders.by_id, ids) if row is not None]
         return [
             shapes.holder(row, state=state_of(row, alive), running=len(session.runs.held_by(row.id))) for row in rows

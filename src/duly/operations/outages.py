@@ -12,9 +12,8 @@ from duly.core.occurrences import instant_of, is_of_time
 from duly.core.outages import LEAST
 from duly.core.run import Entry, Missed
 from duly.core.sentences import sentence
-from duly.operations import shapes
+from duly.operations import serving, shapes
 from duly.operations.lookup import told
-from duly.operations.serving import holders_alive
 from duly.store.rows import Written
 from duly.store.store import Session, Store
 
@@ -114,7 +113,7 @@ def _span(written: Written) -> Span:
 
 def _going_on(store: Store, session: Session) -> Span | None:
     """Nobody serves now, and somebody did: since when, and whether that one left or died."""
-    alive = holders_alive(store.run_folder)
+    alive = serving.alive(store, session)
     if any(row.id in alive and row.slots > 0 for row in session.holders.living()):
         return None
     last = session.holders.last_seen("")
