@@ -75,6 +75,10 @@ class Clock:
         """Microseconds on the lease clock."""
         return lease_us()
 
+    def awake_us(self) -> int:
+        """Microseconds on a clock of this machine that stops in sleep and never steps."""
+        return self.lease_us()
+
     def slept_us(self) -> int:
         """How long the machine has slept since its boot; only a growth means anything."""
         return slept_us()

@@ -76,13 +76,14 @@ def test_whoever_dies_three_times_within_a_day_is_told_and_two_deaths_or_older_o
     assert told["dies_often"]["subject"] == "hld_0"
 
 
-def test_somebody_who_serves_passively_starts_nothing_so_that_nobody_serves(scene: Scene) -> None:
+@pytest.mark.parametrize("how", ["slots = 0", "state = 'draining'"])
+def test_somebody_who_is_passive_or_drains_starts_nothing_so_that_nobody_serves(scene: Scene, how: str) -> None:
     scene.add("hello")
     served(scene)
     assert found(scene) == {}
     sql(scene, "UPDATE tasks SET next_due_us = 1, next_start_us = 1")
     assert "nobody_serves" not in found(scene)
-    sql(scene, "UPDATE holders SET slots = 0")
+    sql(scene, f"UPDATE holders SET {how}")
     assert "nobody_serves" in found(scene)
 
 

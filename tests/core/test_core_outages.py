@@ -12,14 +12,14 @@ NOW = datetime(2026, 12, 1, 8, 0, tzinfo=UTC)
 MINUTE, SECOND = timedelta(minutes=1), timedelta(seconds=1)
 LEASE = timedelta(seconds=100)
 US = timedelta(microseconds=1)
-BEFORE = Reading(civil=NOW, lease_us=5_000_000, slept_us=70)
+BEFORE = Reading(civil=NOW, awake_us=5_000_000, slept_us=70)
 
 
 def later(*, awake: timedelta, slept: timedelta = timedelta(0), stepped: timedelta = timedelta(0)) -> Reading:
     """The clocks after so much time awake and asleep, and a step of the civil clock."""
     return Reading(
         civil=NOW + awake + slept + stepped,
-        lease_us=BEFORE.lease_us + awake // US,
+        awake_us=BEFORE.awake_us + awake // US,
         slept_us=BEFORE.slept_us + slept // US,
     )
 
@@ -31,6 +31,16 @@ def found(now: Reading) -> list[tuple[str, datetime, datetime]]:
 def test_time_that_goes_on_as_it_does_is_no_outage() -> None:
     assert found(later(awake=2 * SECOND)) == []
     assert found(later(awake=LEASE - US)) == []
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_exactly_a_second_is_told_and_a_moment_less_is_not(sign: int) -> None:
+    assert [one[0] for one in found(later(awake=SECOND, slept=LEAST))] == ["suspend"]
+    assert found(later(awake=SECOND, slept=LEAST - US)) == []
+    assert [one[0] for one in found(later(awake=SECOND, stepped=sign * LEAST))] == ["clock_step"]
+    assert found(later(awake=SECOND, stepped=sign * (LEAST - US))) == []
+    last = LastSeen(holder="hld_1", boot="one", seen_at=NOW - LEAST, left=True)
+    assert before_start(last, boot="one", now=NOW) is not None
 
 
 def test_what_the_machine_slept_is_a_suspend_with_its_bounds_however_the_wait_around_it_lay() -> None:

@@ -422,6 +422,17 @@ def test_who_is_stopping_starts_nothing(stage: Stage) -> None:
     )
 
 
+def test_who_is_passive_starts_nothing(stage: Stage) -> None:
+    stage.add("backup", "daily 03:00")
+    hand = stage.serve()
+    asked = ("why", "backup", "--at", "2026-12-02T02:00:00Z")
+    assert stage.json(*asked)["fate"] == "would_start"
+    with stage.store.write() as session:
+        by_hand(session.line, "UPDATE holders SET slots = 0 WHERE id = ?", hand.id)
+    assert stage.json(*asked)["fate"] == "would_wait"
+    assert "nobody serves this store but 1 passive holder" in stage.json(*asked)["answer"]
+
+
 def test_without_a_look_at_locks_holders_live_by_their_beats(stage: Stage) -> None:
     from duly.operations.why import why
 

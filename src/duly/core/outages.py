@@ -22,10 +22,10 @@ MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The clocks of a process at one moment: civil time, the lease clock, and how long the machine has slept so far."""
+    """The clocks of a process at one moment: civil time, the machine's own, and how long that has slept so far."""
 
     civil: datetime
-    lease_us: int
+    awake_us: int
     slept_us: int
 
 
@@ -52,9 +52,9 @@ class Outage:
 def between(before: Reading, now: Reading, *, frozen_after: timedelta) -> list[Outage]:
     """Give what lies between two looks of one process at its clocks; `frozen_after`: no look comes later by itself.
 
-    A sleep is what the boot clock counted and the lease clock did not; a step is what neither accounts for.
+    A sleep is what the boot clock counted and the one that stops in sleep did not; a step is what neither accounts for.
     """
-    lasted = (now.lease_us - before.lease_us) * MICROSECOND
+    lasted = (now.awake_us - before.awake_us) * MICROSECOND
     slept = (now.slept_us - before.slept_us) * MICROSECOND
     expected = before.civil + lasted + slept
     stepped = now.civil - expected

@@ -116,7 +116,7 @@ OUTAGES: Mapping[str, str] = {
     "died": "nobody served: whoever served last had died",
     "boot": "nobody served: the machine was restarted",
     "suspend": "the machine slept",
-    "clock_step": "the machine's clock was set",
+    "clock_step": "the clock was set",
     "frozen": "the process that served stood still",
     "store_away": "the store could not be used",
     "restored": "the store was restored from a backup",

@@ -185,7 +185,7 @@ OUTAGES: Mapping[str, Templates] = {
     "stopped": ("nobody served for {for_s} after {last} had been stopped",),
     "died": ("nobody served for {for_s} after {last} had died",),
     "suspend": ("the machine slept for {for_s}",),
-    "clock_step": ("the machine's clock was set {way} by {for_s}",),
+    "clock_step": ("the clock was set {way} by {for_s}",),
     "frozen": ("the process that served stood still for {for_s}",),
     "store_away": (
         "the store could not be used for {for_s}, and {claims_undone} claims were undone: {error}",

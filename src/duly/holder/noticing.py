@@ -49,7 +49,7 @@ class Noticing:
     def look(self) -> None:
         """Compare the clocks with how they stood at the last look."""
         clock = self._store.clock
-        now = Reading(civil=clock.now(), lease_us=clock.lease_us(), slept_us=clock.slept_us())
+        now = Reading(civil=clock.now(), awake_us=clock.awake_us(), slept_us=clock.slept_us())
         if self._before is not None:
             for outage in between(self._before, now, frozen_after=self._frozen_after):
                 self.note(outage)

@@ -31,8 +31,8 @@ CLOCK_SLACK = timedelta(seconds=5)
 def serving(store: Store, session: Session) -> Iterator[Ailment]:
     """Somebody serves where something is due or waits, and who serves is heard of."""
     alive = servers.alive(store, session)
-    # Who is passive only looks after what others leave.
-    if not any(row.id in alive and row.slots > 0 for row in session.holders.living()):
+    # Who drains or is passive starts nothing.
+    if not any(row.id in alive and row.state == "alive" and row.slots > 0 for row in session.holders.living()):
         yield from _nobody(session)
     for row in session.holders.living():
         late = session.lease_us - row.beat_lease_us

@@ -44,8 +44,9 @@ def _kept_by(session: Session, run: Run) -> Waits:
     live = session.runs.live_of(run.task)
     if len(live) >= task.definition.rules.seats:
         return Waits(what="seat", key=live[0].id)
-    labels = {holder.id: holder.labels for holder in session.holders.living()}
-    lacking = [label for label in task.definition.rules.needs if not any(label in mine for mine in labels.values())]
+    # Who drains or is passive starts nothing, whatever its labels.
+    labels = {label for row in session.holders.living() if row.state == "alive" and row.slots for label in row.labels}
+    lacking = [label for label in task.definition.rules.needs if label not in labels]
     if lacking:
         return Waits(what="label", key=lacking[0])
     weights = weights_of(task.definition)

@@ -121,14 +121,22 @@ def _skipped(asking: Asking, at: datetime) -> list[Trouble]:
 
 
 def _nobody(asking: Asking, holders: Sequence[HolderRow], at: datetime) -> list[Trouble]:
-    if any(row.state == "alive" for row in holders):
+    if any(row.state == "alive" and row.slots > 0 for row in holders):
         return []
     rules = asking.task.definition.rules
     grace = grace_for(rules, at, asking.versions.after(at))
     figures: dict[str, object] = {"grace_s": grace.total_seconds(), "on_missed": rules.on_missed}
     if holders:
-        figures["but"] = f"{len(holders)} holder{'s' if len(holders) > 1 else ''} being stopped"
+        figures["but"] = _who_starts_nothing(holders)
     return [Trouble(what="nobody", sure=False, figures=figures)]
+
+
+def _who_starts_nothing(holders: Sequence[HolderRow]) -> str:
+    stopping = sum(row.state != "alive" for row in holders)
+    passive = len(holders) - stopping
+    parts = [f"{stopping} holder{'s' if stopping > 1 else ''} being stopped"] if stopping else []
+    parts += [f"{passive} passive holder{'s' if passive > 1 else ''}"] if passive else []
+    return " and ".join(parts)
 
 
 def _labels(asking: Asking, holders: Sequence[HolderRow]) -> list[Trouble]:
