@@ -62,8 +62,7 @@ def _one(store: "Store", session: "Session", which: str, at: str | None, zone: s
     from duly.operations.serving import alive as alive_now
 
     boot = store.clock.lease_boot()
-    with store.read() as session:
-        alive = alive_now(store, session)
+    alive = alive_now(store, session)
     moment = None if at is None else _instant(at, "--at", zone, session.now)
     found = asking.why(session, which, moment, alive=alive, boot=boot)
     if settings().as_json:
