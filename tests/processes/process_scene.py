@@ -111,6 +111,9 @@ class Place:
 
     def write(self, statement: str, *given: object) -> None:
         """Change rows by hand, as nothing of Duly would."""
+        if not isinstance(self.address, Address):
+            rows_on_server(self.address, statement, *given)
+            return
         with contextlib.closing(sqlite3.connect(self.store, timeout=30)) as connection, connection:
             connection.execute(statement, given)
 
