@@ -1,42 +1,62 @@
 """Guards of the protocol taken away, one at a time, for as long as a `with` lasts: bugs that a simulation must find."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from duly.core.limits import Limit
 from duly.core.run import Run
-from duly.holder import heart, settling
-from duly.holder.carrier import Carrier
-from duly.holder.holdings import Holding
+from duly.holder import heart, presence, settling, sweeper
+from duly.holder.figures import figures
 from duly.holder.settling import Returned, Settler
-from duly.store import changing, runs, steps, switches, tasks
+from duly.holder.view import View
+from duly.store import changing, runs, steps, switches, tasks, waiting
 from duly.store.engine import DIALECT
+from duly.store.runs import Runs
 from duly.store.sql import SIZES, Batch, Statement
 from duly.store.store import Session
+from duly.store.tasks import Tasks
 from duly.testing.keepers import Keepers
+from duly.testing.stores import Opening, file_store
 
 Plant = Callable[[ExitStack], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bug:
-    """A guard that is gone: its name in the protocol, how it is taken away, and in how many places the world has."""
+    """A guard that is gone: its name in the protocol, how it is taken away, and how many places the world has."""
 
     name: str
-    plant: Plant
+    plant: Plant | None = None
+    opening: Callable[[Path], Opening] = file_store
     places: int = 1
     control: Plant | None = None
-    """What is weakened besides, and alone breaks nothing."""
+    """What is weakened besides, and alone breaks nothing: another guard that would hide this one."""
+    first: int = 0
+    """Where the search begins: a seed near one that found it, so that the test is quick."""
 
 
 @contextmanager
 def planted(bug: Bug) -> Iterator[None]:
+    LIMITS_SEEN.clear()
     with ExitStack() as stack:
         if bug.control is not None:
             bug.control(stack)
-        bug.plant(stack)
+        if bug.plant is not None:
+            bug.plant(stack)
+        yield
+
+
+@contextmanager
+def controlled(bug: Bug) -> Iterator[None]:
+    """Only what would hide the guard is weakened, and the guard itself is there."""
+    with ExitStack() as stack:
+        assert bug.control is not None
+        bug.control(stack)
         yield
 
 
@@ -100,39 +120,115 @@ def never_again(self: Settler, session: Session, lost: Any, done: list[settling.
     return []
 
 
-def trusting_for_ever(self: Holding, now_us: int = 0) -> None: ...
+def figures_of(changed: Any) -> Plant:
+    return lambda stack: stack.enter_context(patch("duly.testing.world.figures", changed(figures)))
+
+
+def of_long_trust(real: Any) -> Any:
+    """Holders believe in their leases long after those are over, and so do the keepers they start."""
+    return lambda *given, **named: replace(real(*given, **named), trust_us=real(*given, **named).lease_us * 4)
+
+
+def of_long_grace(real: Any) -> Any:
+    """The kill comes a whole lease after the trust is over."""
+    return lambda *given, **named: replace(real(*given, **named), grace_us=real(*given, **named).lease_us)
+
+
+def as_read_before(real: Any) -> Any:
+    """What this connection read the last time it asked, and takes for what stands."""
+    seen: dict[int, Any] = {}
+
+    def asked(self: Any, *given: Any) -> Any:
+        now = real(self, *given)
+        before, seen[id(self._line)] = seen.get(id(self._line), now), now
+        return before
+
+    return asked
+
+
+def limits_as_read_before(self: View, weights: Mapping[str, int]) -> Mapping[str, Limit]:
+    """What a turn sees of limits is what its process saw at its last turn."""
+    for key, limit in self.session.crowd.by_keys([key for key in weights if key not in self._limits]).items():
+        before = LIMITS_SEEN.get((id(self.session.line), key), limit)
+        LIMITS_SEEN[id(self.session.line), key] = limit
+        self._limits[key] = replace(limit, used=before.used)
+    return {key: self._limits[key] for key in weights}
+
+
+LIMITS_SEEN: dict[tuple[int, str], Limit] = {}
+
+
+def without_index(name: str) -> Callable[[Path], Opening]:
+    """Stores of which one index is gone."""
+
+    def opening(folder: Path) -> Opening:
+        opened = file_store(folder)
+        with closing(sqlite3.connect(folder / "duly.db", isolation_level=None)) as raw:
+            raw.execute(f"DROP INDEX {name}")
+        return opened
+
+    return opening
 
 
 def no_strays(real: Any) -> Any:
     return lambda self: replace(real(self), strays=())
 
 
-def nothing_lost(real: Any) -> Any:
-    return lambda self: replace(real(self), lost=())
-
-
 BUGS: dict[str, Bug] = {
     bug.name: bug
     for bug in (
+        Bug(name="trust window", plant=figures_of(of_long_trust), places=2),
+        Bug(name="kill time in I1", plant=figures_of(of_long_grace), places=2),
         Bug(
             name="holder and fence in the beat",
+            first=10,
             plant=leave_out(runs.BEAT, "runs.fence = v.fence", "runs.holder = v.holder"),
         ),
-        Bug(name="holder and fence in settle", plant=put(Settler, "_is_ours", is_held)),
+        Bug(name="holder and fence in settle", first=10, plant=put(Settler, "_is_ours", is_held)),
         Bug(
             name="holder and fence in give-back",
+            first=10,
             plant=put(Settler, "_read_back", _read_back_given_back(Settler._read_back)),
         ),
         Bug(
-            name="fence + 1 in the claim",
+            name="fence + 1 in the claim's statement",
             plant=leave_out(tasks.RAISE_FENCE, '(tasks.fence + v."by")', instead='v."by"'),
         ),
         Bug(
-            name="the lease's end in the sweep",
+            name="lease end named by the sweep",
+            first=10,
             plant=leave_out(steps.STEP_NAMING_LEASE, "runs.lease_end_us IS v.was_lease_end_us"),
         ),
         Bug(
-            name="edits plan up to now first",
+            name="seat index",
+            opening=without_index("runs_seat"),
+            control=leave_out(waiting.CLAIMABLE, "count(*) >= tasks.seats", instead="count(*) > 1000"),
+        ),
+        Bug(
+            name="occurrence index",
+            first=4,
+            opening=without_index("runs_occurrence"),
+            control=put(Runs, "by_occurrence", lambda _self, _task, _occurrence: None),
+        ),
+        Bug(
+            name="cursor in the planner's write",
+            plant=leave_out(
+                tasks.PLANNED,
+                "tasks.planned_until_us = v.was_planned_until_us",
+                "tasks.planned_until_us <= v.planned_until_us",
+            ),
+            control=put(Tasks, "due", as_read_before(Tasks.due)),
+        ),
+        Bug(
+            name="serialised claims",
+            first=30,
+            plant=all_of(
+                put(View, "limits", limits_as_read_before),
+                leave_out(waiting.CLAIMABLE, "limits.used + task_limits.weight > limits.most", instead="0 = 1"),
+            ),
+        ),
+        Bug(
+            name="edits that plan first",
             plant=all_of(
                 put(changing, "bring_up_to_now", lambda _session, task: task),
                 put(switches, "bring_up_to_now", lambda _session, task: task),
@@ -140,9 +236,14 @@ BUGS: dict[str, Bug] = {
             ),
         ),
         Bug(name="the mark that forbids the start", plant=put(Keepers, "forbid_start", lambda _self, _folder: True)),
-        Bug(name="recompute while the run is still ours", plant=put(Settler, "_read_back", never_again)),
-        Bug(name="strays named by the beat", plant=put(heart.Heart, "step", no_strays(heart.Heart.step))),
-        Bug(name="trust left before the start", plant=put(Carrier, "_lacking_trust", lambda _self, _holding: None)),
-        Bug(name="the token of the claim", plant=put(settling, "_is_my_own_write", lambda _session, _run, _mine: True)),
+        Bug(name="recompute while the run is still ours", first=40, plant=put(Settler, "_read_back", never_again)),
+        Bug(name="strays named by the beat", first=62, plant=put(heart.Heart, "step", no_strays(heart.Heart.step))),
+        Bug(name="death proven by a lock", first=4, plant=put(presence, "life_of", lambda _folder, _holder: "dead")),
+        Bug(
+            name="where an attempt began",
+            first=36,
+            plant=put(sweeper, "_began_by", lambda _session, _run: None),
+            places=2,
+        ),
     )
 }

@@ -25,8 +25,13 @@ SECOND_US = 1_000_000
 STORY_MOST = 400
 """Lines of the story that are kept."""
 TURNS_BETWEEN = 3
-WAKES = 0.4
+WAKES = 0.5
 """Of the times when others come between, so often what was stopped goes on just then."""
+AWAY = "the store cannot be reached"
+FULL = "the disk of the store is full; nothing was changed"
+LOST = "the answer to a write was lost, and it may stand"
+DRAWN = (AWAY, FULL, LOST, "the store is locked by another process")
+"""How the errors of the store begin that a world draws; any other is nobody's wish."""
 PUNCTUAL_US = (0, 20_000)
 LATE_S = (0.5, 12.0)
 
@@ -217,13 +222,13 @@ class Flow:
         trouble, draw = self.troubles, self.draw
         if point in {"read", "begin"} and draw.random() < trouble.away:
             self._tell_fault(life, "the store is away")
-            raise StoreAway("the store cannot be reached")
+            raise StoreAway(AWAY)
         if point == "commit" and draw.random() < trouble.full:
             self._tell_fault(life, "the disk is full at its commit")
-            raise StoreFull("the disk of the store is full; nothing was changed")
+            raise StoreFull(FULL)
         if point in {"commit", "committed"} and draw.random() < trouble.lost / 2:
             self._tell_fault(life, f"the answer is lost, and its write {'stands' if point == 'committed' else 'fails'}")
-            raise StoreUnknown("the answer to a write was lost, and it may stand")
+            raise StoreUnknown(LOST)
 
     def _tell_fault(self, life: Life, what: str) -> None:
         self.faults += 1

@@ -30,7 +30,7 @@ class Troubles:
 QUIET = Troubles()
 """Nothing goes wrong."""
 STORM = Troubles(
-    between=0.06,
+    between=0.12,
     freeze=0.008,
     crash=0.004,
     away=0.006,

@@ -23,7 +23,7 @@ from duly.ports import Assignment
 from duly.store import Store
 from duly.testing.children import Child, Script
 from duly.testing.clocks import Face
-from duly.testing.flow import Flow
+from duly.testing.flow import DRAWN, Flow
 from duly.testing.lives import Life, Place
 from duly.testing.promises import Fault, Promises
 from duly.testing.stores import Opening, WatchedStore, file_store, quick_folder
@@ -35,6 +35,7 @@ REST_MOST = timedelta(minutes=10)
 """How long a world that nothing troubles any more may take to bring everything to its end."""
 TOLD_LINES = 40
 FAILED = frozenset({"turn failed", "look failed"})
+UNANSWERED = frozenset({"store away", "beat unanswered"})
 
 
 class BrokenPromise(AssertionError):
@@ -263,7 +264,8 @@ class World:
         self._stop_at(self._promises.begun(child))
 
     def _hear(self, life: Life, event: str, figures: Mapping[str, object]) -> None:
-        if event in FAILED:
+        unexpected = event in UNANSWERED and not str(figures.get("error", "")).startswith(DRAWN)
+        if event in FAILED or unexpected:
             self._stop_at([Fault(promise="P9", text=f"{life.name}: {event}: {dict(figures)}")])
 
     def _stop_at(self, faults: list[Fault]) -> None:
