@@ -12,7 +12,7 @@ from test_holder_planning import settle_all
 from by_hand import by_hand
 from duly.clock import monotonic_s, pause
 from duly.core import lifecycle
-from duly.errors import StoreAway, StoreUnknown
+from duly.errors import StoreAway
 from duly.holder.holder import Holder
 from duly.holder.holdings import Holding
 from duly.holder.settling import Delivery
@@ -362,34 +362,6 @@ def test_what_a_sweep_took_over_is_looked_at_though_the_store_is_away_just_after
     until = monotonic_s() + 20
     while "returned" not in stage.read().kinds(run):
         assert monotonic_s() < until
-        other.step()
-
-
-@pytest.mark.parametrize("stands", [True, False])
-def test_a_take_over_without_an_answer_is_looked_at_whether_it_stands_or_not(stage: Stage, stands: bool) -> None:
-    stage.kept = True
-    holder, run = held(stage)
-    other = stage.holder()
-    holder.die()
-    stage.holders.remove(holder)
-    write = other.store.write
-
-    @contextmanager
-    def losing(**given: Any) -> Iterator[Session]:
-        with write(**given) as session:
-            yield session
-            if not stands:
-                raise StoreUnknown("the answer was lost")
-        raise StoreUnknown("the answer was lost")
-
-    other.store.write = losing  # type: ignore[method-assign]
-    with pytest.raises(StoreUnknown):
-        other.sweeper.step()
-    other.store.write = write  # type: ignore[method-assign]
-    until = monotonic_s() + 20
-    while "returned" not in stage.read().kinds(run):
-        assert monotonic_s() < until
-        other.on_beat(other.heart.step())
         other.step()
 
 

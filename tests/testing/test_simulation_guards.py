@@ -7,7 +7,7 @@ from duly.testing import BrokenPromise
 from duly.testing.storm import play
 
 WITHIN = 200
-CONTROLLED = 6
+CONTROLLED = 3
 
 
 @pytest.mark.parametrize("name", list(BUGS))

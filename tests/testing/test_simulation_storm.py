@@ -9,7 +9,7 @@ import pytest
 from duly.testing.many import places_of
 from duly.testing.storm import play
 
-SEEDS = 48
+SEEDS = 32
 GROUPS = 8
 
 

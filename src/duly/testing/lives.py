@@ -156,6 +156,10 @@ class Life:
         """Let anything come between the last look at the trust and the mark of the begin."""
         self._world.at(self, "begin")
 
+    def wake(self) -> None:
+        """Let the carriers look at their work soon."""
+        self.call(self.carrying)
+
     def leave(self) -> None:
         """Ask it to stop in good order."""
         assert self.holder is not None

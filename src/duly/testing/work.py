@@ -31,6 +31,9 @@ class Surroundings(Protocol):
     def between(self) -> None:
         """Let anything come between."""
 
+    def wake(self) -> None:
+        """Let the carriers look at their work soon."""
+
 
 class Work:
     """The runner of simulated work: it goes by the same road as a command under its keeper, without ever waiting."""
@@ -104,6 +107,7 @@ class Work:
             return
         self._wish = how
         self._pass_on()
+        self._around.wake()
 
     def _pass_on(self) -> None:
         work = self._assignment
