@@ -20,6 +20,8 @@ from duly.store.runs import Runs
 from duly.store.sql import SIZES, Batch, Statement
 from duly.store.store import Session
 from duly.store.tasks import Tasks
+from duly.testing import STORM, Troubles, flow, storm, world
+from duly.testing.children import Script
 from duly.testing.keepers import Keepers
 from duly.testing.stores import Opening, file_store
 
@@ -36,6 +38,7 @@ class Bug:
     places: int = 1
     control: Plant | None = None
     """What is weakened besides, and alone breaks nothing: another guard that would hide this one."""
+    troubles: Troubles = STORM
     first: int = 0
     """Where the search begins: a seed near one that found it, so that the test is quick."""
 
@@ -134,6 +137,11 @@ def of_long_grace(real: Any) -> Any:
     return lambda *given, **named: replace(real(*given, **named), grace_us=real(*given, **named).lease_us)
 
 
+def deaf_for_long(**ways: Any) -> Script:
+    """Work that ignores TERM, and takes its time."""
+    return Script(**{**ways, "deaf": True, "lasts_us": 30_000_000})
+
+
 def as_read_before(real: Any) -> Any:
     """What this connection read the last time it asked, and takes for what stands."""
     seen: dict[int, Any] = {}
@@ -177,17 +185,22 @@ def no_strays(real: Any) -> Any:
 BUGS: dict[str, Bug] = {
     bug.name: bug
     for bug in (
-        Bug(name="trust window", plant=figures_of(of_long_trust), places=2),
-        Bug(name="kill time in I1", plant=figures_of(of_long_grace), places=2),
+        Bug(name="trust window", first=5, plant=figures_of(of_long_trust), places=2),
+        Bug(
+            name="kill time in I1",
+            plant=figures_of(of_long_grace),
+            places=2,
+            control=put(world, "Script", deaf_for_long),
+        ),
         Bug(
             name="holder and fence in the beat",
-            first=10,
+            first=13,
             plant=leave_out(runs.BEAT, "runs.fence = v.fence", "runs.holder = v.holder"),
         ),
-        Bug(name="holder and fence in settle", first=10, plant=put(Settler, "_is_ours", is_held)),
+        Bug(name="holder and fence in settle", first=11, plant=put(Settler, "_is_ours", is_held)),
         Bug(
             name="holder and fence in give-back",
-            first=10,
+            first=11,
             plant=put(Settler, "_read_back", _read_back_given_back(Settler._read_back)),
         ),
         Bug(
@@ -196,8 +209,10 @@ BUGS: dict[str, Bug] = {
         ),
         Bug(
             name="lease end named by the sweep",
-            first=10,
+            first=20,
             plant=leave_out(steps.STEP_NAMING_LEASE, "runs.lease_end_us IS v.was_lease_end_us"),
+            troubles=replace(STORM, between=0.4, calamity=0.06),
+            control=put(flow, "WAKES", 1.0),
         ),
         Bug(
             name="seat index",
@@ -206,7 +221,7 @@ BUGS: dict[str, Bug] = {
         ),
         Bug(
             name="occurrence index",
-            first=4,
+            first=23,
             opening=without_index("runs_occurrence"),
             control=put(Runs, "by_occurrence", lambda _self, _task, _occurrence: None),
         ),
@@ -236,12 +251,18 @@ BUGS: dict[str, Bug] = {
             ),
         ),
         Bug(name="the mark that forbids the start", plant=put(Keepers, "forbid_start", lambda _self, _folder: True)),
-        Bug(name="recompute while the run is still ours", first=40, plant=put(Settler, "_read_back", never_again)),
-        Bug(name="strays named by the beat", first=62, plant=put(heart.Heart, "step", no_strays(heart.Heart.step))),
+        Bug(name="recompute while the run is still ours", first=50, plant=put(Settler, "_read_back", never_again)),
+        Bug(
+            name="strays named by the beat",
+            first=3,
+            plant=put(heart.Heart, "step", no_strays(heart.Heart.step)),
+            troubles=replace(STORM, lost=0.06),
+            control=put(storm, "LIVES_MOST", 1),
+        ),
         Bug(name="death proven by a lock", first=4, plant=put(presence, "life_of", lambda _folder, _holder: "dead")),
         Bug(
             name="where an attempt began",
-            first=36,
+            first=53,
             plant=put(sweeper, "_began_by", lambda _session, _run: None),
             places=2,
         ),

@@ -19,7 +19,7 @@ def test_a_guard_that_is_taken_away_is_found_within_two_hundred_seeds(name: str)
 
 def is_found(bug: Bug, seed: int) -> bool:
     try:
-        play(seed, places=bug.places, opening=bug.opening)
+        play(seed, places=bug.places, opening=bug.opening, troubles=bug.troubles)
     except BrokenPromise as broken:
         return bool(broken.faults)
     return False
@@ -30,4 +30,4 @@ def test_what_would_hide_a_guard_may_be_gone_as_long_as_the_guard_is_there(name:
     bug = BUGS[name]
     with controlled(bug):
         for seed in range(bug.first, bug.first + CONTROLLED):
-            assert play(seed, places=bug.places).steps > 0
+            assert play(seed, places=bug.places, troubles=bug.troubles).steps > 0

@@ -97,7 +97,7 @@ class Child:
             self.order("term", now_us, word="timeout")
             return "timed out"
         if now_us >= self.deadline_us:
-            self.order("term", now_us)
+            self.order("term", now_us, word="deadline")
             return "past its deadline"
         return None
 
