@@ -6,8 +6,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 BENCH  := .venv-bench
+MUTANT := .venv-mutants
 
-.PHONY: help demo test check bench chaos guards incidents sim lock clean
+.PHONY: help demo test check bench chaos guards incidents sim mutants stress lock clean
 .DEFAULT_GOAL := help
 
 help:            ## say what each target does
@@ -46,6 +47,7 @@ bench: $(BENCH)/.ready  ## the figures of bench/, as ratios within one run (a qu
 
 lock: $(READY)   ## resolve the dependencies anew
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --group dev --generate-hashes --no-header --no-annotate --output-file requirements.lock pyproject.toml
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --group mutants --generate-hashes --no-header --no-annotate --output-file requirements-mutants.lock pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --group bench --generate-hashes --no-header --no-annotate --output-file requirements-bench.lock pyproject.toml
 
 chaos: $(READY)  ## real processes in a storm of calamities, for ten minutes or DULY_CHAOS_SECONDS
@@ -54,6 +56,17 @@ chaos: $(READY)  ## real processes in a storm of calamities, for ten minutes or 
 guards: $(READY)  ## take away each guard of the promises in turn, and see the tests that turn red (an hour)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/guards/without.py
 
+$(MUTANT)/.ready: $(READY) requirements-mutants.lock
+	@test -x $(MUTANT)/bin/python || $(PYTHON) -m venv $(MUTANT)
+	@UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip sync --quiet --compile-bytecode --python $(MUTANT)/bin/python --require-hashes requirements-mutants.lock
+	@touch $@
+
+mutants: $(MUTANT)/.ready  ## change the core in small ways and see which changes its tests miss (MODULES="lateness limits", hours for all)
+	@$(MUTANT)/bin/python tests/mutants/measure.py $(MODULES)
+
+stress: $(READY)  ## the storms of chaos, and 10,000 short commands, a starved heart and full disks
+	@DULY_CHAOS_SECONDS=$${DULY_CHAOS_SECONDS:-600} DULY_STRESS_COMMANDS=$${DULY_STRESS_COMMANDS:-10000} PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests/chaos
+
 incidents: $(READY)  ## write docs/incidents.md anew from its table
 	@$(BIN)/python tests/incidents/page.py
 
@@ -61,4 +74,4 @@ sim: $(READY)    ## many histories of a simulated world: SIM_SEEDS of them, or S
 	@$(BIN)/python -m duly.testing $(if $(SEED),--seed $(SEED),--seeds $(or $(SIM_SEEDS),2000))
 
 clean:           ## remove what the targets made
-	rm -rf $(VENV) $(BENCH) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(BENCH) $(MUTANT) .mutants .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

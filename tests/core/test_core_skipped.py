@@ -15,6 +15,7 @@ from duly.core.limits import Limit, short_of, unset
 from duly.core.pieces import Piece, pieces
 from duly.core.skips import Range, covering, next_kept
 from duly.core.task import Broken, Rules
+from duly.core.triggers import Cron
 
 UTC = ZoneInfo("UTC")
 
@@ -143,3 +144,13 @@ def test_a_run_waits_for_a_definition_that_does_not_read_whichever_of_both_it_is
     rules = task.definition.rules if reads else None
     verdict = admit(run, task, rules, paused=False, kinds={"command"}, now=NINE + timedelta(seconds=1))
     assert (verdict == Waits(what="definition")) == (broken or not reads)
+
+
+@pytest.mark.parametrize("place", ["Europe/Berlin", "Asia/Tokyo", "America/New_York"])
+def test_the_next_that_is_kept_is_found_on_the_wall_of_its_zone(place: str) -> None:
+    zone = ZoneInfo(place)
+    definition = task_of(Cron(expression="0 12 * * *"), zone=place).definition
+    [first, second] = [NINE.astimezone(zone).replace(day=day, hour=12, minute=0) for day in (3, 4)]
+    assert next_kept(definition, zone, first - HOUR, []) == first
+    skipped = [Range(first=first, last=first, by="ann", note=None)]
+    assert next_kept(definition, zone, first - HOUR, skipped) == second

@@ -1,6 +1,6 @@
 """A store with a long past, written at once: as many runs as wanted, of several kinds of tasks, as the house would.
 
-`python tests/store/long_ledger.py 1000000` makes one and says how long `verify` takes and what memory.
+`PYTHONPATH=tests python tests/store/long_ledger.py 1000000` makes one and says how long `verify` takes and what memory.
 """
 
 import heapq
