@@ -5,11 +5,11 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
-from holder_scene import WITHIN_S, Scripted, Stage, until_idle
+from holder_scene import START, WITHIN_S, Scripted, Stage, until_idle
 
 from duly.clock import monotonic_s, pause
 from duly.core.events import Event
-from duly.core.lifecycle import DEATHS_MOST
+from duly.core.lifecycle import DEATHS_MOST, deaths_of
 from duly.core.run import Entry, Run
 from duly.holder.dispatcher import Won
 from duly.holder.figures import figures
@@ -200,3 +200,9 @@ def test_the_known_outcome_of_a_settled_attempt_is_not_told_again(stage: Stage) 
     write_exit(folder)
     start_another(stage, folder)
     assert late(stage) == []
+
+
+def test_only_what_was_given_back_by_a_death_counts_as_one() -> None:
+    back = [Entry(kind="returned", at=START, details={"why": "too little of the lease was left to begin"})] * 7
+    death = Entry(kind="returned", at=START, details={"why": "it had not begun", "died": True})
+    assert deaths_of([*back, death, Entry(kind="swept", at=START, details={"died": True})]) == 1
