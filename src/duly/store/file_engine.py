@@ -28,7 +28,7 @@ class FileEngine:
         self._file: tuple[int, int] | None = None
         self.company = Company()
         real = address.path.resolve()
-        self._log = str(real.with_name(real.name + "-wal"))
+        self._log = str(real.parent / f"{real.name}-wal")
         self._log_seen: tuple[int, int] | None = None
         self._asked_s = self._restless_until_s = float("-inf")
 
