@@ -7,6 +7,8 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 BENCH  := .venv-bench
 MUTANT := .venv-mutants
+# What asks a store anything is asked of both databases; the server is started by the tests themselves.
+ON_BOTH := tests/store tests/holder tests/events
 
 .PHONY: help demo test check bench chaos guards incidents sim mutants stress lock clean
 .DEFAULT_GOAL := help
@@ -29,6 +31,7 @@ demo: $(READY)   ## real commands at their times, for a minute
 
 test: $(READY) check  ## every check and every test
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 4 --dist loadgroup
+	@DULY_TEST_STORE=postgresql PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 4 --dist loadgroup $(ON_BOTH)
 
 check: $(READY)  ## types, style, floors of the house
 	@$(BIN)/ruff check .

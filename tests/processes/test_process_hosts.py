@@ -63,11 +63,30 @@ def test_a_command_added_on_one_host_runs_on_another_and_both_tell_the_same(host
     one.duly("run", "hello")
     run = one.ended()
     assert (run["outcome"], run["holder"]) == ("succeeded", two.id_of(server))
+    wait_for(lambda: one.duly("logs", run["id"]).stdout == "hello from there\n")
+    assert "hello from there" in one.duly("show", run["id"]).stdout
     assert one.json("status")["holders_alive"] == two.json("status")["holders_alive"] == 1
     assert one.json("holders")["items"][0]["state"] == "alive"
     assert one.duly("verify").stdout.strip().endswith("hold on this store")
     assert one.duly("doctor", check=False).returncode in (0, 1)
     assert "hello" in one.duly("why", "hello").stdout
+
+
+def test_much_output_is_read_on_another_host_while_it_is_written_and_afterwards_to_the_last_byte(
+    hosts: Hosts,
+) -> None:
+    one, two = hosts.host("one"), hosts.host("two")
+    line = "for i in $(seq 200); do head -c 5000 /dev/zero | tr '\\0' x; echo; done; touch written"
+    two.duly("add", "loud", "--when", "manual", "--shell", f"{line}; while [ ! -e go ]; do sleep 0.1; done; echo end")
+    two.serve()
+    one.duly("run", "loud")
+    wait_for((two.home / "written").exists)
+    wait_for(lambda: len(one.duly("logs", "loud").stdout) == 200 * 5001)
+    (two.home / "go").touch()
+    run = one.ended()
+    wait_for(lambda: one.duly("logs", run["id"]).stdout.endswith("end\n"))
+    assert one.duly("logs", run["id"]).stdout == two.duly("logs", run["id"]).stdout
+    assert max(size for (size,) in one.rows("SELECT length(data) FROM log_pieces")) <= 65_536
 
 
 def test_a_host_that_dies_whole_is_succeeded_by_another_after_its_lease_and_never_before(

@@ -5,15 +5,13 @@ from typing import TYPE_CHECKING
 
 from duly import clock
 from duly.app.values import Run, Task, run_of, task_of
-from duly.operations import listing
+from duly.operations import listing, outputs
 from duly.operations.lookup import find_run, find_task
-from duly.runners import logs
 
 if TYPE_CHECKING:
     from duly.store.store import Session, Store
 
 TASKS_A_PAGE = 1_000
-LOG_BYTES = 16 * 1024 * 1024
 LOOK_EVERY_S = 0.1
 
 
@@ -70,6 +68,6 @@ def output(store: "Store", word: str) -> bytes:
         found = find_run(session, word)
     folder = store.run_folder / "attempts" / f"{found.id}.{found.fence}"
     out, at = b"", 0
-    while (piece := logs.read(folder, at, most=LOG_BYTES)).data:
+    while (piece := outputs.read(store, folder, at)).data:
         out, at = out + piece.data, piece.next
     return out

@@ -45,7 +45,7 @@ def log(which: str, follow: bool, attempt: str | None) -> None:
             run = _run(session, which)
             folder = _folder(store, session, run, number)
         if settings().as_json and not follow:
-            _document(run, folder)
+            _document(store, run, folder)
         elif folder is not None or follow:
             _print(store, run, folder, number, follow=follow)
     finally:
@@ -85,14 +85,14 @@ def _of_fence(store: "Store", run: str, fence: int) -> Path:
     return store.run_folder / ATTEMPTS / f"{run}.{fence}"
 
 
-def _document(run: "Run", folder: Path | None) -> None:
-    from duly.runners import logs
+def _document(store: "Store", run: "Run", folder: Path | None) -> None:
+    from duly.operations import outputs
 
     data = b""
     cut = 0
     position = 0
     while folder is not None:
-        piece = logs.read(folder, position)
+        piece = outputs.read(store, folder, position)
         cut += piece.cut
         if not piece.data:
             break
@@ -109,7 +109,7 @@ def _document(run: "Run", folder: Path | None) -> None:
 
 
 def _print(store: "Store", run: "Run", folder: Path | None, number: int | None, *, follow: bool) -> None:
-    from duly.runners import logs
+    from duly.operations import outputs
 
     printer = _Json(run) if settings().as_json else _Bytes()
     if follow and run.state == "waiting":
@@ -120,7 +120,7 @@ def _print(store: "Store", run: "Run", folder: Path | None, number: int | None, 
         # Asked before reading, so that what was written up to the end is still read.
         over = not follow or run.state == "ended"
         while folder is not None:
-            piece = logs.read(folder, position)
+            piece = outputs.read(store, folder, position)
             if piece.cut:
                 out.note(f"duly: {piece.cut:,} bytes were cut here")
             if not piece.data:

@@ -302,17 +302,17 @@ def _attempt(one: Mapping[str, object]) -> str:
 
 
 def _tail(store: "Store", shown: "RunShown") -> None:
+    from duly.operations import outputs
     from duly.operations.lookup import ending
-    from duly.runners import logs
 
     run = shown.run
     if not run.attempt:
         return
     folder = store.run_folder / "attempts" / f"{run.id}.{run.fence}"
-    size = logs.size(folder)
+    size = outputs.size(store, folder)
     if not size:
         out.line(out.styled("no output", "dim"))
         return
-    lines = logs.tail(folder, TAIL_BYTES).decode(errors="replace").splitlines()[-TAIL_LINES:]
+    lines = outputs.tail(store, folder, TAIL_BYTES).decode(errors="replace").splitlines()[-TAIL_LINES:]
     out.line(out.styled(f"output, {size:,} bytes (duly log {ending(run.id)}):", "dim"))
     out.lines(f"  {plain(line)}" for line in lines)

@@ -9,8 +9,8 @@ from duly.clock import MICROSECOND
 from duly.core.run import Entry
 from duly.errors import StoreAway, StoreBusy, StoreNewer
 from duly.holder import presence
+from duly.holder.abroad import Abroad
 from duly.holder.absence import Absence
-from duly.holder.believing import Believing
 from duly.holder.blocking import Unblocker
 from duly.holder.dispatcher import Dispatcher
 from duly.holder.enrolling import enter, row_of
@@ -99,7 +99,7 @@ class Holder:
         store = self.store
         self._heart_store = store.another()
         self.heart = Heart(self._heart_store, self.id, self._boot, wish.figures, self.holdings)
-        self._believing = Believing(store, self._presence, wish.figures, self.heart, self.sweeper)
+        self._abroad = Abroad(store, self._presence, wish.figures, self.heart, self.sweeper, self.holdings)
         self._stopping = Stopping(store, self.holdings)
         self._leaving = Leaving(
             wish,
@@ -127,7 +127,7 @@ class Holder:
     def register(self) -> None:
         """Enter this life into the store, and take back tasks that were put aside."""
         row = row_of(self.id, self.place, self._wish, self.store.clock)
-        self._believing.begin()
+        self._abroad.begin()
         enter(self.store, row, self._wish.figures, begin=self._begin, away=self._kept_out, stopped=self._stop.is_set)
 
     def stop(self) -> None:
@@ -367,7 +367,7 @@ class Holder:
         self._leaving.step(self._hurry)
         self.beating.stop()
         self._carriers.close()
-        self._believing.hand_over()
+        self._abroad.hand_over()
         self._leave()
 
     def _set_state(self, state: str) -> None:

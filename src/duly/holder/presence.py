@@ -24,6 +24,8 @@ class Presence:
 
     def __init__(self, run_folder: Path, holder: str) -> None:
         self._holder = holder
+        self.released = False
+        """This life is over, or is to look so."""
         self.path = _lock_path(run_folder, holder)
         try:
             run_folder.mkdir(mode=0o700, exist_ok=True)
@@ -45,6 +47,7 @@ class Presence:
 
     def release(self) -> None:
         """Let go of the lock and leave its file, as a death does."""
+        self.released = True
         os.close(self._descriptor)
 
 

@@ -20,6 +20,7 @@ from duly.store.events import Events
 from duly.store.holders import Holders
 from duly.store.ledger import Ledger
 from duly.store.line import Line
+from duly.store.log_pieces import LogPieces
 from duly.store.missed import MissedOnes
 from duly.store.pauses import Pauses
 from duly.store.projects import Projects
@@ -50,6 +51,7 @@ class Session:
     events: Events
     projects: Projects
     skips: Skips
+    log_pieces: LogPieces
 
 
 class Store:
@@ -233,4 +235,5 @@ class Store:
             events=Events(line),
             projects=Projects(line),
             skips=Skips(line),
+            log_pieces=LogPieces(line),
         )
