@@ -137,6 +137,7 @@ def test_a_store_that_was_moved_away_from_its_run_folder_never_lets_work_start_t
         presence.leave()
 
 
+@pytest.mark.file
 def test_what_began_at_another_place_is_not_taken_for_never_begun_by_the_second_who_takes_it_over(
     tmp_path: Path,
 ) -> None:

@@ -60,6 +60,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "backup": ("keeping", "copy the store whole, while it is used"),
     "restore": ("keeping", "put a backup in the store's place, with everything paused"),
     "prune": ("keeping", "take away what is older than is kept"),
+    "move": ("moving", "move the store into another database"),
     "migrate": ("keeping", "bring the store up to date with this version"),
     "doctor": ("doctoring", "look for what is wrong, and say what to do"),
     "completion": ("completing", "print what makes a shell complete commands and names"),

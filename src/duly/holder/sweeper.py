@@ -188,8 +188,10 @@ class Sweeper:
     def _is_elsewhere(self, former: HolderRow | None, run: Run) -> bool:
         """Whose work it is worked in another run folder: the file has two names, or was moved."""
         if self._many:
+            if former is None or self._life(former.id) != "unknown":
+                return former is None  # its lock file lies here
             # Device and inode of a folder say nothing on another machine.
-            return former is None or (former.host, presence.folder_of(former.place)) != self._here
+            return (former.host, presence.folder_of(former.place)) != self._here
         if former is not None:
             return presence.folder_of(former.place) != presence.folder_of(self._place)
         return run.handed_to != self._place and self._life(run.holder or "") == "unknown"

@@ -11,7 +11,7 @@ TAIL_BYTES = 65_536
 
 def read(store: Store, folder: Path, position: int = 0) -> Piece:
     """Give what follows a position in the output of the attempt with this folder; no bytes at its end."""
-    if store.engine.one_place or logs.size(folder):
+    if logs.size(folder):
         return logs.read(folder, position)
     with store.read() as session:
         found = session.log_pieces.after(*_of(folder), position)
@@ -24,7 +24,7 @@ def read(store: Store, folder: Path, position: int = 0) -> Piece:
 def size(store: Store, folder: Path) -> int:
     """Give the length of an attempt's output so far, what was cut included."""
     here = logs.size(folder)
-    if here or store.engine.one_place:
+    if here:
         return here
     with store.read() as session:
         return session.log_pieces.end(*_of(folder))
@@ -32,7 +32,7 @@ def size(store: Store, folder: Path) -> int:
 
 def tail(store: Store, folder: Path, most: int = TAIL_BYTES) -> bytes:
     """Give the last bytes of an attempt's output."""
-    if store.engine.one_place or logs.size(folder):
+    if logs.size(folder):
         return logs.tail(folder, most)
     out, position = b"", max(0, size(store, folder) - most)
     while (piece := read(store, folder, position)).data:

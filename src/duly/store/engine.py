@@ -129,6 +129,12 @@ class FileLine:
         assert isinstance(error, sqlite3.Error)
         return told(self.path, error)
 
+    def take_time(self) -> None:
+        """Nothing to do: a file sets no time."""
+
+    def number_on(self) -> None:
+        """Nothing to do: a file remembers the highest number by itself."""
+
     def close(self) -> None:
         """Close the connection."""
         self.raw.close()

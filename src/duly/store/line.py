@@ -59,5 +59,11 @@ class Line(Protocol):
     def told(self, error: Exception) -> StoreAway:
         """What a person is told of an error of the driver's."""
 
+    def take_time(self) -> None:
+        """Let the transaction under way last as long as it needs to."""
+
+    def number_on(self) -> None:
+        """Let the ledger's numbers go on above the highest, after entries came with numbers of their own."""
+
     def close(self) -> None:
         """Close the connection."""

@@ -36,6 +36,8 @@ class Found:
 
     revision: str
     lowest_version: str
+    moved_to: str | None = None
+    """Where all that it held was moved; nobody uses it any more."""
 
 
 def make(address: Address, environ: Mapping[str, str], *, again: bool = False) -> bool:
@@ -104,6 +106,7 @@ def look(line: engine.FileLine, path: Path) -> Found:
             raise _foreign(path)
         revision = line.scalar("SELECT version_num FROM alembic_version")
         lowest = line.scalar("SELECT value FROM meta WHERE key = 'lowest_version'")
+        moved = line.scalar("SELECT value FROM meta WHERE key = 'moved_to'")
     except sqlite3.OperationalError as error:
         if "no such table" in str(error):
             raise _foreign(path) from error
@@ -112,11 +115,16 @@ def look(line: engine.FileLine, path: Path) -> Found:
         raise engine.told(path, error) from error
     if revision is None or lowest is None:
         raise _foreign(path)
-    return Found(revision=str(revision), lowest_version=str(lowest))
+    return Found(revision=str(revision), lowest_version=str(lowest), moved_to=moved)
 
 
 def check_version(found: Found, path: object) -> bool:
-    """True when the store must be migrated before use; StoreNewer when this version may not use it."""
+    """True when the store must be migrated before use; StoreNewer when this version may not use it.
+
+    StoreAway where nobody uses it any more, since all that it held was moved.
+    """
+    if found.moved_to is not None:
+        raise StoreAway(f"the store {path} was moved to {found.moved_to}", hint=f"--store {found.moved_to}")
     if _version(found.lowest_version) > _version(duly.__version__):
         raise StoreNewer(
             f"the store {path} is for Duly {found.lowest_version} or newer; this is {duly.__version__}",

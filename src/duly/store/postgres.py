@@ -151,6 +151,16 @@ class ServerLine:
             return StoreSilent(f"the store {self.address} does not answer: {text}")
         return StoreAway(f"the store {self.address} cannot be used: {text}")
 
+    def take_time(self) -> None:
+        """Let the transaction under way last as long as it needs to."""
+        self.raw.execute("SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0")
+
+    def number_on(self) -> None:
+        """Let the ledger's numbers go on above the highest, after entries came with numbers of their own."""
+        self.raw.execute(
+            "SELECT setval(pg_get_serial_sequence('ledger', 'seq'), coalesce(max(seq), 0) + 1, false) FROM ledger"
+        )
+
     def close(self) -> None:
         """Close the connection."""
         self.raw.close()

@@ -152,7 +152,8 @@ class ServerEngine:
         lowest = line.scalar("SELECT value FROM meta WHERE key = 'lowest_version'")
         if revision is None or lowest is None:
             raise StoreAway(f"{self.address} holds tables that are not Duly's; they were left as they are")
-        return Found(revision=str(revision), lowest_version=str(lowest))
+        moved = line.scalar("SELECT value FROM meta WHERE key = 'moved_to'")
+        return Found(revision=str(revision), lowest_version=str(lowest), moved_to=moved)
 
     def _is_older(self, found: Found) -> bool:
         return check_version(found, self.address)

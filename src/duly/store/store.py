@@ -21,6 +21,7 @@ from duly.store.holders import Holders
 from duly.store.ledger import Ledger
 from duly.store.line import Line
 from duly.store.log_pieces import LogPieces
+from duly.store.meta import Meta
 from duly.store.missed import MissedOnes
 from duly.store.pauses import Pauses
 from duly.store.projects import Projects
@@ -52,6 +53,7 @@ class Session:
     projects: Projects
     skips: Skips
     log_pieces: LogPieces
+    meta: Meta
 
 
 class Store:
@@ -236,4 +238,5 @@ class Store:
             projects=Projects(line),
             skips=Skips(line),
             log_pieces=LogPieces(line),
+            meta=Meta(line),
         )
