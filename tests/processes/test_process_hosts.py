@@ -63,7 +63,7 @@ def test_a_command_added_on_one_host_runs_on_another_and_both_tell_the_same(host
     one.duly("run", "hello")
     run = one.ended()
     assert (run["outcome"], run["holder"]) == ("succeeded", two.id_of(server))
-    wait_for(lambda: one.duly("logs", run["id"]).stdout == "hello from there\n")
+    wait_for(lambda: one.duly("log", run["id"]).stdout == "hello from there\n")
     assert "hello from there" in one.duly("show", run["id"]).stdout
     assert one.json("status")["holders_alive"] == two.json("status")["holders_alive"] == 1
     assert one.json("holders")["items"][0]["state"] == "alive"
@@ -81,11 +81,11 @@ def test_much_output_is_read_on_another_host_while_it_is_written_and_afterwards_
     two.serve()
     one.duly("run", "loud")
     wait_for((two.home / "written").exists)
-    wait_for(lambda: len(one.duly("logs", "loud").stdout) == 200 * 5001)
+    wait_for(lambda: len(one.duly("log", "loud").stdout) == 200 * 5001)
     (two.home / "go").touch()
     run = one.ended()
-    wait_for(lambda: one.duly("logs", run["id"]).stdout.endswith("end\n"))
-    assert one.duly("logs", run["id"]).stdout == two.duly("logs", run["id"]).stdout
+    wait_for(lambda: one.duly("log", run["id"]).stdout.endswith("end\n"))
+    assert one.duly("log", run["id"]).stdout == two.duly("log", run["id"]).stdout
     assert max(size for (size,) in one.rows("SELECT length(data) FROM log_pieces")) <= 65_536
 
 
@@ -220,4 +220,4 @@ def test_work_that_a_stopped_host_left_running_is_adopted_by_the_next_holder_the
     second = one.serve()
     run = one.ended()
     assert (run["outcome"], run["attempt"], run["holder"]) == ("succeeded", 1, one.id_of(second))
-    assert one.duly("logs", run["id"]).stdout == "begun\ndone\n"
+    assert one.duly("log", run["id"]).stdout == "begun\ndone\n"

@@ -67,7 +67,7 @@ def test_a_store_moves_into_a_database_and_back_into_a_file_with_every_row(lived
     left = lived.duly("list", check=False)
     assert (left.returncode, "was moved to" in left.stderr) == (5, True)
     there = hosts.host("there")
-    assert there.duly("logs", run).stdout == "hällo\n"
+    assert there.duly("log", run).stdout == "hällo\n"
     assert there.duly("verify").stdout.strip().endswith("hold on this store")
     there.duly("run", "日報 🦆")
     there.duly("serve", "--until-idle")
@@ -78,7 +78,7 @@ def test_a_store_moves_into_a_database_and_back_into_a_file_with_every_row(lived
     assert there.duly("list", check=False).returncode == 5
     again = Place(there.home / "again")
     again.store = back
-    assert again.duly("logs", run).stdout == "hällo\n"
+    assert again.duly("log", run).stdout == "hällo\n"
     assert len(again.json("runs")["items"]) == 3
     assert again.duly("verify").stdout.strip().endswith("hold on this store")
     again.close()

@@ -11,7 +11,7 @@ from pathlib import Path
 from duly.errors import StoreAway
 from duly.holder.figures import Figures
 from duly.holder.heart import Heart
-from duly.holder.holdings import Holdings
+from duly.holder.holdings import Holding, Holdings
 from duly.holder.presence import Presence
 from duly.holder.sweeper import Sweeper
 from duly.runners import logs
@@ -52,6 +52,7 @@ class Abroad:
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         if self._many:
+            holdings.on_release = self._note  # what ended between two steps has output too
             heart.on_believed = self._until
             sweeper.believes_store = lambda: heart.distrust.believes(store.clock.trust_us())
 
@@ -93,24 +94,27 @@ class Abroad:
 
     def step(self, store: Store) -> int:
         """Copy what was written since the last step; gives the number of pieces."""
-        for holding in self._holdings.all():
-            key = holding.run.id, holding.run.fence
-            self._copied.setdefault(key, _Copied(folder=holding.assignment.folder))
-        held = {(one.run.id, one.run.fence) for one in self._holdings.all()}
-        for key, one in self._copied.items():
+        held = {self._note(holding) for holding in self._holdings.all()}
+        copied = dict(self._copied)
+        for key, one in copied.items():
             one.over = key not in held
-        pieces = {key: list(self._fresh(store, key, one)) for key, one in self._copied.items()}
+        pieces = {key: list(self._fresh(store, key, one)) for key, one in copied.items()}
         if any(pieces.values()):
             with store.write(first=True, ring=False) as session:
                 for (run, fence), found in pieces.items():
                     for piece in found:
                         session.log_pieces.add(run, fence, piece.at, piece.data)
-        for key, one in list(self._copied.items()):
+        for key, one in copied.items():
             if pieces[key]:
                 one.position = pieces[key][-1].next
             if one.over and len(pieces[key]) < PIECES_A_STEP:
                 del self._copied[key]
         return sum(len(found) for found in pieces.values())
+
+    def _note(self, holding: Holding) -> tuple[str, int]:
+        key = holding.run.id, holding.run.fence
+        self._copied.setdefault(key, _Copied(folder=holding.assignment.folder))
+        return key
 
     def _fresh(self, store: Store, key: tuple[str, int], one: _Copied) -> Iterable[logs.Piece]:
         if one.position is None:

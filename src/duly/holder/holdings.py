@@ -1,7 +1,7 @@
 """What this holder holds: each run with its fence, its trust and its runner, seen by all of its threads."""
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from duly import clock
 from duly.core.run import Run
@@ -60,6 +60,8 @@ class Holdings:
         self._lock = threading.Lock()
         self._by_run: dict[str, Holding] = {}
         self._under_way: set[str] = set()
+        self.on_release: Callable[[Holding], object] = lambda _holding: None
+        """Told of each holding that is let go."""
 
     def claiming(self, runs: Iterable[str]) -> None:
         """Note claims and take-overs before their commit, so that a beat between does not take them for strays."""
@@ -78,6 +80,7 @@ class Holdings:
         with self._lock:
             if self._by_run.get(holding.run.id) is holding:
                 del self._by_run[holding.run.id]
+        self.on_release(holding)
 
     def get(self, run: str) -> Holding | None:
         """The holding of this run."""
