@@ -30,9 +30,13 @@ class Keepers(Traces):
         self.children: dict[str, Child] = {}
 
     def start(self, work: Assignment, *, nest: Nest, script: Script, grace_us: int, trusted_us: int) -> Child | None:
-        """Begin an attempt, or say by None that it is forbidden or has begun before."""
+        """Begin an attempt; None where it is forbidden, has begun before, or would begin past its deadline."""
         name = work.folder.name
-        if name in self._forbidden or name in self.children:
+        deadline_us = FOREVER_US
+        if self.deadlines:
+            deadline_us = self._true(max(trusted_us, self._until.get(work.holder, 0)))
+        # The keeper looks at its deadline before it makes the mark.
+        if name in self._forbidden or name in self.children or deadline_us <= self.machine.time.us:
             return None
         child = Child(
             run=work.run,
@@ -46,7 +50,7 @@ class Keepers(Traces):
             begun_us=self.machine.time.us,
             timeout_us=int(work.timeout.total_seconds() * 1e6),
             grace_us=grace_us,
-            deadline_us=self._true(max(trusted_us, self._until.get(work.holder, 0))) if self.deadlines else FOREVER_US,
+            deadline_us=deadline_us,
         )
         self.children[name] = child
         self._begun(child)
