@@ -2,10 +2,12 @@
 
 import os
 import sys
+import time
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
+from duly import clock
 from duly.clock import pause
 from duly.holder.holder import Holder
 from duly.holder.wish import wish
@@ -15,6 +17,25 @@ from duly.store import Store
 from duly.store.address import resolve
 
 WORKS_FOR_S = 0.002
+
+
+class Skewed(clock.Told):
+    """A civil clock that is wrong by so much, beside a machine's own clocks for all else."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def now(self) -> datetime:
+        return clock.EPOCH + timedelta(seconds=time.time() + self._seconds)
+
+    def lease_us(self) -> int:
+        return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
+
+    def boot_id(self) -> str:
+        return clock.BOOT_ID.read_text().strip()
+
+    def pause(self, seconds: float) -> None:
+        time.sleep(seconds)
 
 
 class Counting:
@@ -46,7 +67,8 @@ def main(path: str, slots: str) -> None:
     holder = Holder(store, wanted, Registry(extra={"command": Counting}), tell=lambda event, told: None)
     holder.start()
     print(f"duly: serving {path} as {holder.id}", flush=True)
-    holder.run()
+    with clock.telling(Skewed(float(os.environ.get("SKEW_S", "0")))):
+        holder.run()
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import contextlib
 import socket
 import threading
+from typing import Literal
 
 
 class Proxy:
@@ -15,8 +16,8 @@ class Proxy:
         self._lock = threading.Lock()
         self._ends: list[socket.socket] = []
         self._whole = True
-        self.silent = False
-        """Bytes are swallowed, and nobody is told."""
+        self.ears: Literal["open", "deaf", "refused"] = "open"
+        """What becomes of a connection that asks to listen: it hears, it hears nothing more, it is ended."""
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
@@ -32,7 +33,6 @@ class Proxy:
         """Let new connections through again."""
         with self._lock:
             self._whole = True
-        self.silent = False
 
     def close(self) -> None:
         self.cut()
@@ -55,14 +55,20 @@ class Proxy:
                     there.close()
                     continue
                 self._ends += [here, there]
+            deaf = threading.Event()
             for one, other in ((here, there), (there, here)):
-                threading.Thread(target=self._pass, args=(one, other), daemon=True).start()
+                threading.Thread(target=self._pass, args=(one, other, deaf), daemon=True).start()
 
-    def _pass(self, one: socket.socket, other: socket.socket) -> None:
+    def _pass(self, one: socket.socket, other: socket.socket, deaf: threading.Event) -> None:
         with contextlib.suppress(OSError):
             while data := one.recv(65536):
-                if not self.silent:
-                    other.sendall(data)
+                if b"LISTEN" in data and self.ears == "refused":
+                    break
+                if one.family == socket.AF_UNIX and deaf.is_set():
+                    continue  # swallowed, and nobody is told
+                other.sendall(data)
+                if b"LISTEN" in data and one.family == socket.AF_UNIX and self.ears == "deaf":
+                    deaf.set()  # its answer has passed; what is told later does not
         for end in (one, other):
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)

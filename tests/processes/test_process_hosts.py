@@ -5,6 +5,7 @@ import signal
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Literal
 
 import counting_holder
 import psycopg
@@ -148,18 +149,46 @@ def test_a_host_whose_holder_is_frozen_has_its_work_ended_by_its_keeper_before_a
     wait_for(lambda: count(two, "SELECT count(*) FROM ledger WHERE kind = 'fence_lost'") == 1)
 
 
-def test_a_holder_that_hears_nothing_finds_what_was_asked_all_the_same(hosts: Hosts) -> None:
-    one = hosts.host("one")
-    one.duly("add", "hello", "--when", "manual", "--", "true")
+@pytest.mark.parametrize("how", ["ended", "deaf", "refused"])
+def test_a_holder_that_hears_nothing_finds_what_was_asked_all_the_same(
+    hosts: Hosts, how: Literal["ended", "deaf", "refused"]
+) -> None:
+    one, proxy = hosts.behind_proxy("one")
+    asking = hosts.host("two")
+    asking.duly("add", "hello", "--when", "manual", "--", "true")
+    proxy.ears = "open" if how == "ended" else how
     one.serve()
-    ears = "FROM pg_stat_activity WHERE query LIKE 'LISTEN%'"
-    assert hosts.admin(f"SELECT count(*) {ears}") == [(1,)]
-    one.duly("run", "hello", "--wait")
-    hosts.admin(f"SELECT pg_terminate_backend(pid) {ears}")
-    began_s = monotonic_s()
-    one.duly("run", "hello", "--wait")
-    assert monotonic_s() - began_s < 20
-    wait_for(lambda: hosts.admin(f"SELECT count(*) {ears}") == [(1,)])
+    if how == "ended":
+        hosts.admin("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'")
+    for _ in range(2):
+        began_s = monotonic_s()
+        asking.duly("run", "hello", "--wait")
+        assert monotonic_s() - began_s < 20
+    proxy.ears = "open"
+    if how != "deaf":
+        ears = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'"
+        wait_for(lambda: hosts.admin(ears) == [(1,)])
+
+
+@pytest.mark.parametrize("skews_s", [(-300, 0, 300), (-90, 0, 90), (0, 3600, -86_400)])
+def test_hosts_whose_clocks_differ_start_each_occurrence_once_and_none_before_its_instant(
+    hosts: Hosts, skews_s: tuple[int, int, int]
+) -> None:
+    places = [hosts.host(f"host{number}") for number in range(3)]
+    first = places[0]
+    for number in range(20):
+        words = ["add", f"t{number}", "--when", "every 1s", "--times", "10", "--overlap", "queue", "--queue", "1000"]
+        first.duly(*words, "--on-missed", "run_all", "--at-most", "1000", "--", "true")
+    for place, skew_s in zip(places, skews_s, strict=True):
+        place.env["SKEW_S"] = str(skew_s)
+        place.program(sys.executable, str(Path(counting_holder.__file__)), str(place.store), "8")
+    wait_for(lambda: count(first, "SELECT count(*) FROM runs WHERE state = 'ended'") == 200, SLOWLY_S)
+    starts = Counter(line[1] for place in places for line in place.seen() if line[0] == "+")
+    assert (len(starts), set(starts.values())) == (200, {1})
+    early = "SELECT count(*) FROM ledger l JOIN runs r ON r.id = l.run WHERE l.kind = 'claimed' AND l.at_us < r.due_us"
+    assert count(first, early) == 0
+    assert count(first, "SELECT count(*) FROM ledger WHERE kind IN ('swept', 'missed')") == 0
+    assert no_fault(hosts, first)
 
 
 def test_a_server_that_is_stopped_for_less_than_the_trust_costs_no_run_its_life(hosts: Hosts) -> None:

@@ -203,7 +203,7 @@ def _run(store: "Store", session: "Session", shown: "RunShown") -> None:
     rows += _times(shown, zone, now)
     rows += _figures(shown)
     out.lines(pairs(rows))
-    _tail(store, shown)
+    _tail(store, session, shown)
 
 
 def _waits(store: "Store", waits: Mapping[str, object], now: datetime) -> str:
@@ -301,7 +301,7 @@ def _attempt(one: Mapping[str, object]) -> str:
     return f"{one['attempt']}  fence {one['fence']}  {one['started_at']}  {word.replace('_', ' ')}{why}"
 
 
-def _tail(store: "Store", shown: "RunShown") -> None:
+def _tail(store: "Store", session: "Session", shown: "RunShown") -> None:
     from duly.operations import outputs
     from duly.operations.lookup import ending
 
@@ -309,10 +309,10 @@ def _tail(store: "Store", shown: "RunShown") -> None:
     if not run.attempt:
         return
     folder = store.run_folder / "attempts" / f"{run.id}.{run.fence}"
-    size = outputs.size(store, folder)
+    size = outputs.size(store, folder, session=session)
     if not size:
         out.line(out.styled("no output", "dim"))
         return
-    lines = outputs.tail(store, folder, TAIL_BYTES).decode(errors="replace").splitlines()[-TAIL_LINES:]
+    lines = outputs.tail(store, folder, TAIL_BYTES, session=session).decode(errors="replace").splitlines()[-TAIL_LINES:]
     out.line(out.styled(f"output, {size:,} bytes (duly log {ending(run.id)}):", "dim"))
     out.lines(f"  {plain(line)}" for line in lines)
