@@ -7,10 +7,12 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 BENCH  := .venv-bench
 MUTANT := .venv-mutants
-# What asks a store anything is asked of both databases; the server is started by the tests themselves.
+# What asks a store anything can be asked of both databases; the server is started by the tests themselves. What every
+# proof asks of PostgreSQL beside the tests of several hosts are the guards; the rest has a target of its own.
 ON_BOTH := tests/store tests/holder tests/events
+GUARDED := $(addprefix tests/store/test_store_,guards.py leases.py places.py)
 
-.PHONY: help demo test check bench chaos guards incidents sim mutants stress lock clean
+.PHONY: help demo test postgresql check bench chaos guards incidents sim mutants stress lock clean
 .DEFAULT_GOAL := help
 
 help:            ## say what each target does
@@ -31,6 +33,9 @@ demo: $(READY)   ## real commands at their times, for a minute
 
 test: $(READY) check  ## every check and every test
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 4 --dist loadgroup
+	@DULY_TEST_STORE=postgresql PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 4 --dist loadgroup $(GUARDED)
+
+postgresql: $(READY)  ## the tests of the store, of holders and of events on a PostgreSQL server
 	@DULY_TEST_STORE=postgresql PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 4 --dist loadgroup $(ON_BOTH)
 
 check: $(READY)  ## types, style, floors of the house

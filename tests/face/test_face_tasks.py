@@ -165,7 +165,7 @@ def test_the_keywords_of_python_are_the_rules_of_the_table() -> None:
     assert list(Rules.__annotations__) == [field.name for field in RULES]
     for more in (Options, Work):
         assert set(more.__annotations__) >= set(Rules.__annotations__)
-    assert set(Serving.__annotations__) == {"slots", "drain", "labels", "beat", "lease"}
+    assert set(Serving.__annotations__) == {"slots", "drain", "labels", "beat", "lease", "on_stop"}
 
 
 def test_spans_and_instants_are_values_of_python_or_texts(home: Home) -> None:
