@@ -75,8 +75,9 @@ def test_four_preforked_processes_over_one_store_run_each_occurrence_once(home: 
     # Who defined the tasks, defined each once.
     assert home.rows("SELECT count(*), max(version) FROM tasks") == [(3, 1)]
     assert home.rows("SELECT count(*) FROM ledger WHERE kind = 'defined' AND task IS NOT NULL") == [(3,)]
-    holders = home.rows("SELECT count(*), sum(claims > 0) FROM holders")
-    assert holders == [(CHILDREN, CHILDREN)], "each of them has worked"
+    [(holders, worked)] = home.rows("SELECT count(*), sum(claims > 0) FROM holders")
+    assert holders == CHILDREN
+    assert worked >= 2, "who is quicker gets more, and not all"
     succeeded = home.rows("SELECT count(*) FROM runs WHERE outcome = 'succeeded'")[0][0]
     assert succeeded == len(starts)
     assert home.cli("verify").strip().endswith("hold on this store")

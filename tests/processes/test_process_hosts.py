@@ -238,7 +238,14 @@ def test_sixteen_holders_over_a_server_that_is_restarted_twice_run_two_thousand_
 
 def test_work_that_a_stopped_host_left_running_is_adopted_by_the_next_holder_there(hosts: Hosts) -> None:
     one, two = hosts.host("one"), hosts.host("two")
-    one.duly("add", "long", "--when", "manual", "--shell", "echo begun; touch begun; sleep 5; echo done")
+    one.duly(
+        "add",
+        "long",
+        "--when",
+        "manual",
+        "--shell",
+        "echo begun; touch begun; while [ ! -e go ]; do sleep 0.1; done; echo done",
+    )
     server = one.serve(drain="0s")
     one.duly("run", "long")
     wait_for((one.home / "begun").exists)
@@ -247,6 +254,7 @@ def test_work_that_a_stopped_host_left_running_is_adopted_by_the_next_holder_the
     server.wait()
     assert [pid for pid in one.leftovers() if alive(pid)]
     second = one.serve()
+    (one.home / "go").touch()
     run = one.ended()
     assert (run["outcome"], run["attempt"], run["holder"]) == ("succeeded", 1, one.id_of(second))
     assert one.duly("log", run["id"]).stdout == "begun\ndone\n"
