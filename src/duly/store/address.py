@@ -159,7 +159,11 @@ def _server(given: str) -> ServerAddress:
         split = urlsplit(address.url)
         _ = split.port
     except ValueError as error:
-        raise StoreAway(f"the store's URL cannot be read: {address.masked(str(error))}") from error
+        # Neither the URL nor what is said of it: where it does not read, nobody knows which part is the password.
+        raise StoreAway(
+            "the host or the port of the store's URL cannot be read",
+            hint="letters such as / # [ in a password are written %2F %23 %5B",
+        ) from error
     if split.fragment:
         raise StoreAway("a store's URL has no fragment", hint="write # in a password as %23")
     return address
