@@ -69,14 +69,7 @@ def shape(done: Moved) -> dict[str, object]:
 
 
 def _check_still(store: Store, session: Session) -> None:
-    alive = sorted(serving.alive(store, session))
-    if alive:
-        raise Refused(
-            "already_running",
-            f"{alive[0]} serves the store {store.address}" + (f", and {len(alive) - 1} more" if alive[1:] else ""),
-            details={"holders": alive},
-            hint="stop every `duly serve` on it first",
-        )
+    serving.check_unserved(serving.alive(store, session), store.address)
     live = [run.id for run in session.runs.live()]
     if live:
         raise Refused(

@@ -20,7 +20,7 @@ from duly.core.task import Task
 from duly.errors import DulyError, Invalid, Refused, StoreAway
 from duly.operations import shapes
 from duly.operations.backups import taken
-from duly.operations.serving import holders_alive
+from duly.operations.serving import check_unserved, holders_alive
 from duly.runners import keeping
 from duly.store import Session, Store, copies, engine, making
 from duly.store.address import Address, check_place, remember
@@ -109,14 +109,7 @@ def check_free(address: Address, file: Path) -> None:
     with contextlib.suppress(OSError):
         if address.path.samefile(file):
             raise Invalid("it is the store itself", field="FILE", hint="a backup of it")
-    alive = sorted(holders_alive(address.run_folder))
-    if alive:
-        raise Refused(
-            "already_running",
-            f"{alive[0]} serves the store {address.path}" + (f", and {len(alive) - 1} more" if alive[1:] else ""),
-            details={"holders": alive},
-            hint="stop every `duly serve` on it first",
-        )
+    check_unserved(holders_alive(address.run_folder), address)
     living = sorted(_living(address.run_folder))
     if living:
         raise Refused(

@@ -5,9 +5,11 @@ Where a store has many hosts, one at another is known by its beats alone.
 
 import fcntl
 import os
+from collections.abc import Collection
 from pathlib import Path
 
 from duly.clock import MICROSECOND
+from duly.errors import Refused
 from duly.store import Session, Store
 from duly.store.address import Address, Place
 
@@ -40,6 +42,18 @@ def alive(store: Store, session: Session) -> set[str]:
         for row in session.holders.living()
         if row.id not in here and session.lease_us - row.beat_lease_us <= row.lease_for // MICROSECOND
     }
+
+
+def check_unserved(alive: Collection[str], where: Place) -> None:
+    """Refuse what needs a store at rest while holders serve it."""
+    if alive:
+        first, *others = sorted(alive)
+        raise Refused(
+            "already_running",
+            f"{first} serves the store {where}" + (f", and {len(others)} more" if others else ""),
+            details={"holders": [first, *others]},
+            hint="stop every `duly serve` on it first",
+        )
 
 
 def anybody_serves(where: Place) -> bool:

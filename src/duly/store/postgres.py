@@ -43,9 +43,8 @@ class ServerLine:
 
     errors: tuple[type[Exception], ...] = (psycopg.Error,)
 
-    def __init__(self, address: "ServerAddress", *, readonly: bool) -> None:
+    def __init__(self, address: "ServerAddress") -> None:
         self.address = address
-        self.readonly = readonly
         self.pooled = False
         """A pooler stands between: it keeps no session, so that nothing is prepared and nothing listened to."""
         self.stamp_us = 0

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psycopg
 
@@ -13,9 +13,6 @@ from duly.errors import StoreAway, StoreNewer
 from duly.store.address import ServerAddress, state_folder
 from duly.store.making import Found, check_version
 from duly.store.postgres import CHANNEL, LOCK, ServerClock, ServerLine
-
-if TYPE_CHECKING:
-    pass
 
 LOOK_ANYWAY_S = 5.0
 """While a connection listens the store is looked at so often all the same: a dead one hears nothing."""
@@ -42,7 +39,7 @@ class ServerEngine:
 
     def found(self) -> Found | None:
         """What the database says of the store in it; None where there is none."""
-        self._line = self._line or ServerLine(self.address, readonly=False)
+        self._line = self._line or ServerLine(self.address)
         return self._found(self._line)
 
     def make(self) -> None:
@@ -53,10 +50,9 @@ class ServerEngine:
     def note(self) -> None:
         """A database is not remembered: whether it is there is asked of its server."""
 
-    def open(self, *, readonly: bool, may_migrate: bool) -> ServerLine:
+    def open(self, *, readonly: bool, may_migrate: bool) -> ServerLine:  # noqa: ARG002 - a transaction says it
         """Give the first connection to a store that this version may use; an older one is brought up where wished."""
-        line, self._line = self._line or ServerLine(self.address, readonly=readonly), None
-        line.readonly = readonly
+        line, self._line = self._line or ServerLine(self.address), None
         try:
             found = self._found(line)
             if found is None:
@@ -78,9 +74,9 @@ class ServerEngine:
             raise
         return line
 
-    def connect(self, *, readonly: bool) -> ServerLine:
+    def connect(self, *, readonly: bool) -> ServerLine:  # noqa: ARG002 - a transaction says it
         """Open one more connection to a store that was opened before."""
-        line = ServerLine(self.address, readonly=readonly)
+        line = ServerLine(self.address)
         self._store_id = str(line.scalar("SELECT value FROM meta WHERE key = 'store_id'"))
         return line
 
@@ -198,7 +194,7 @@ class Ear:
             return
         self._tried_s = now_s
         with contextlib.suppress(StoreAway, StoreNewer, psycopg.Error):
-            line = ServerLine(self._address, readonly=True)
+            line = ServerLine(self._address)
             if line.pooled:
                 line.close()  # a pooler keeps no session that could listen
                 return
@@ -232,7 +228,7 @@ def upgrade(address: ServerAddress) -> None:
         def visit_TEXT(self, type_: Any, **given: Any) -> str:  # noqa: N802, ARG002
             return 'TEXT COLLATE "C"'
 
-    line = ServerLine(address, readonly=False)
+    line = ServerLine(address)
     raw, line_told = line.raw, line.told
     raw.autocommit = False
     alchemy = create_engine("postgresql+psycopg://", creator=lambda: raw, poolclass=NullPool)
