@@ -7,6 +7,7 @@ from duly import clock
 from duly.app.values import Run, Task, run_of, task_of
 from duly.operations import listing, outputs
 from duly.operations.lookup import find_run, find_task
+from duly.runners.folders import folder_of
 
 if TYPE_CHECKING:
     from duly.store.store import Session, Store
@@ -66,7 +67,7 @@ def output(store: "Store", word: str) -> bytes:
     """Give what a run's last attempt has written so far; its head and its tail where that is very much."""
     with store.read() as session:
         found = find_run(session, word)
-    folder = store.run_folder / "attempts" / f"{found.id}.{found.fence}"
+    folder = folder_of(store.run_folder, found.id, found.fence)
     out, at = b"", 0
     while (piece := outputs.read(store, folder, at)).data:
         out, at = out + piece.data, piece.next

@@ -15,11 +15,11 @@ from duly.core.run import Run
 from duly.core.spans import write_instant
 from duly.core.task import Definition, Task
 from duly.core.triggers import Every
-from duly.holder.assignments import folder_of
 from duly.holder.holder import Holder
 from duly.holder.wish import wish
 from duly.operations import tasks
 from duly.runners import logs
+from duly.runners.folders import folder_of
 from duly.runners.registry import Registry
 from duly.store import Store
 from duly.store.address import resolve

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from duly.store.store import Session, Store
 
 LOOK_EVERY_S = 0.1
-ATTEMPTS = "attempts"
 
 
 @command(
@@ -82,7 +81,9 @@ def _folder(store: "Store", session: "Session", run: "Run", number: int | None) 
 
 
 def _of_fence(store: "Store", run: str, fence: int) -> Path:
-    return store.run_folder / ATTEMPTS / f"{run}.{fence}"
+    from duly.runners.folders import folder_of
+
+    return folder_of(store.run_folder, run, fence)
 
 
 def _document(store: "Store", run: "Run", folder: Path | None) -> None:

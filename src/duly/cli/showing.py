@@ -304,11 +304,12 @@ def _attempt(one: Mapping[str, object]) -> str:
 def _tail(store: "Store", session: "Session", shown: "RunShown") -> None:
     from duly.operations import outputs
     from duly.operations.lookup import ending
+    from duly.runners.folders import folder_of
 
     run = shown.run
     if not run.attempt:
         return
-    folder = store.run_folder / "attempts" / f"{run.id}.{run.fence}"
+    folder = folder_of(store.run_folder, run.id, run.fence)
     size = outputs.size(store, folder, session=session)
     if not size:
         out.line(out.styled("no output", "dim"))

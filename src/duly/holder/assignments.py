@@ -7,12 +7,8 @@ from duly.core.run import Run
 from duly.core.task import Definition, timeout_of
 from duly.holder.holdings import Holding
 from duly.ports import Assignment, Runner
+from duly.runners.folders import folder_of
 from duly.runners.gates import Asking
-
-
-def folder_of(run_folder: Path, run: str, fence: int) -> Path:
-    """An attempt's folder in the run folder."""
-    return run_folder / "attempts" / f"{run}.{fence}"
 
 
 def hold(

@@ -8,6 +8,7 @@ from pathlib import Path
 from duly.errors import Refused, StoreAway
 from duly.operations import serving
 from duly.runners import logs
+from duly.runners.folders import attempt_of
 from duly.store import Session, Store
 from duly.store.address import Place
 from duly.store.log_pieces import PIECE_BYTES
@@ -120,13 +121,13 @@ def _logs(old: Store, session: Session, new: Store) -> int:
     """Carry the output that lies in files into the new store, for the hosts that will look for it there."""
     written = 0
     for folder in _folders(old.run_folder / "attempts"):
-        run, _, fence = folder.name.rpartition(".")
+        run, fence = attempt_of(folder)
         if session.runs.by_id(run) is None or not logs.size(folder):
             continue
         with new.write() as there:
-            position = there.log_pieces.end(run, int(fence))
+            position = there.log_pieces.end(run, fence)
             while (piece := logs.read(folder, position, most=PIECE_BYTES)).data:
-                there.log_pieces.add(run, int(fence), piece.at, piece.data)
+                there.log_pieces.add(run, fence, piece.at, piece.data)
                 position = piece.next
                 written += 1
     return written

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from duly.runners import logs
+from duly.runners.folders import attempt_of
 from duly.runners.logs import Piece
 from duly.store import Session, Store
 
@@ -19,7 +20,7 @@ def read(store: Store, folder: Path, position: int = 0, *, session: Session | No
     if logs.size(folder):
         return logs.read(folder, position)
     with _seen(store, session) as seen:
-        found = seen.log_pieces.after(*_of(folder), position)
+        found = seen.log_pieces.after(*attempt_of(folder), position)
     if found is None:
         return Piece(at=position, data=b"", cut=0, next=position)
     at, data = found
@@ -32,7 +33,7 @@ def size(store: Store, folder: Path, *, session: Session | None = None) -> int:
     if here:
         return here
     with _seen(store, session) as seen:
-        return seen.log_pieces.end(*_of(folder))
+        return seen.log_pieces.end(*attempt_of(folder))
 
 
 def tail(store: Store, folder: Path, most: int = TAIL_BYTES, *, session: Session | None = None) -> bytes:
@@ -52,8 +53,3 @@ def _seen(store: Store, session: Session | None) -> Iterator[Session]:
         return
     with store.read() as seen:
         yield seen
-
-
-def _of(folder: Path) -> tuple[str, int]:
-    run, _, fence = folder.name.rpartition(".")
-    return run, int(fence)

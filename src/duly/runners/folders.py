@@ -16,6 +16,17 @@ GATE = "gate"
 """The folder inside an attempt's in which its gate is asked."""
 
 
+def folder_of(run_folder: Path, run: str, fence: int) -> Path:
+    """An attempt's folder in the run folder."""
+    return run_folder / "attempts" / f"{run}.{fence}"
+
+
+def attempt_of(folder: Path) -> tuple[str, int]:
+    """The run and the fence that an attempt's folder is named by."""
+    run, _, fence = folder.name.rpartition(".")
+    return run, int(fence)
+
+
 def make_folder(folder: Path) -> None:
     """Make an attempt's folder, and the two above it where they are gone, each for this user alone."""
     for made in (folder.parent.parent, folder.parent, folder):
