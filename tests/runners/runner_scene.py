@@ -1,5 +1,6 @@
 """What the tests of runners share: assignments, waiting for conditions, and looking at processes."""
 
+import hashlib
 import os
 import signal
 import time
@@ -23,7 +24,7 @@ T = TypeVar("T")
 def assign(folder: Path, action: Mapping[str, object] | str, **changes: Any) -> Assignment:
     """Make an assignment in a folder of its own; a text is a shell line."""
     told: dict[str, Any] = {
-        "run": "run_of_" + folder.name.replace("-", "_"),
+        "run": f"run_{_of_this_folder_alone(folder)}",
         "attempt": 2,
         "fence": 7,
         "holder": HOLDER,
@@ -39,6 +40,11 @@ def assign(folder: Path, action: Mapping[str, object] | str, **changes: Any) -> 
     }
     told |= changes
     return Assignment(**({"folder": folder / "attempts" / f"{told['run']}.{told['fence']}"} | told))
+
+
+def _of_this_folder_alone(folder: Path) -> str:
+    # What is left of a run is sought through the whole machine by the run's id, and tests run side by side.
+    return hashlib.blake2b(bytes(folder), digest_size=10).hexdigest()
 
 
 def perform(nursery: Nursery, assignment: Assignment, grace_s: float = 10) -> Outcome:

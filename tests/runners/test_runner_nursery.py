@@ -70,7 +70,7 @@ def test_the_lock_is_held_by_the_work_and_by_nobody_of_the_holder(nursery: Nurse
 
 
 def test_the_nursery_and_its_keepers_load_nothing_of_the_house_but_each_other() -> None:
-    kin = {"ask", "endings", "keeper", "nursery", "output", "processes", "starting"}
+    kin = {"ask", "deadlines", "endings", "keeper", "nursery", "output", "processes", "starting"}
     here = Path(keeper.__file__).parent
     for name in kin:
         for node in ast.walk(ast.parse((here / f"{name}.py").read_text())):
