@@ -34,7 +34,8 @@ class Bug:
 
     name: str
     plant: Plant | None = None
-    opening: Callable[[Path], Opening] = file_store
+    opening: Callable[[Path], Opening] | None = None
+    """Stores that lack something; without it, whatever is at hand."""
     places: int = 1
     control: Plant | None = None
     """What is weakened besides, and alone breaks nothing: another guard that would hide this one."""

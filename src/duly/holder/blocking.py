@@ -56,6 +56,7 @@ class Unblocker:
         self._store = store
         self._boot = boot
         self._tell = tell
+        self.look: Callable[[Path], Blocker | None] = who_writes
         self.killed: set[str] = set()
         """Holders that were killed here, for the ledger to tell."""
 
@@ -63,7 +64,7 @@ class Unblocker:
         """Name who blocks the store; kill it if it is a holder, stopped, and past its lease. Gives its id if killed."""
         where = self._store.address
         # A server ends by itself the transactions of who stands still.
-        blocker = who_writes(where.path) if isinstance(where, Address) else None
+        blocker = self.look(where.path) if isinstance(where, Address) else None
         if blocker is None:
             return None
         self._tell("store blocked", {"pid": blocker.pid, "name": blocker.name, "stopped": blocker.stopped})

@@ -117,6 +117,7 @@ class Life:
         try:
             with clock.telling(self.face):
                 self.holder = Holder(self.store, wish, WorkRegistry(self), tell=self._tell, setting=setting)
+                self.holder.unblocker.look = lambda _path: None  # no process of the machine is in this world
                 self.holder.register()
         except BaseException:
             self.die()

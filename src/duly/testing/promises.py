@@ -3,10 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from duly.core.run import Entry, Run
 from duly.operations.audit import verify
 from duly.store import Session, Store
+from duly.store.rows import run_of
+from duly.store.runs import LIVE
 from duly.testing.children import Child
 from duly.testing.lives import Life, Place
 
@@ -31,6 +34,7 @@ class Promises:
         self._places = places
         self._seq = 0
         self._live: dict[str, Run] = {}
+        self._rows: dict[tuple[Any, ...], Run] = {}
         self._opened: dict[tuple[str, str], str] = {}
         self._fences: dict[str, int] = {}
         self._returned: set[tuple[str, int]] = set()
@@ -41,7 +45,7 @@ class Promises:
     def committed(self, life: Life | None) -> list[Fault]:
         """Look at what was committed, by this life or (None) by a person."""
         with self._eyes.read() as session:
-            live = {run.id: run for run in session.runs.live(LIVE_MOST)}
+            live = {run.id: run for run in self._read(session)}
             entries = self._entries(session)
             found = [*self._told(entries), *self._moved(session, live, life), *self._crowded(session, live)]
         self._live = live
@@ -76,6 +80,12 @@ class Promises:
                     found.append(Fault(promise="P4", text=f"{id_} began {begun} times, with {why} on record"))
         found += [Fault(promise="P5", text=f"{child.name} lives when all is over") for child in self._children()]
         return found
+
+    def _read(self, session: Session) -> list[Run]:
+        """Read what is live; a row that stands as it stood is the run that it was."""
+        rows = [tuple(row) for row in session.line.rows(LIVE, most=LIVE_MOST)]
+        self._rows = {row: self._rows.get(row) or run_of(row) for row in rows}
+        return list(self._rows.values())
 
     def _children(self) -> list[Child]:
         return [child for place in self._places for child in place.keepers.living()]
@@ -153,7 +163,7 @@ class Promises:
         """P4: what another holds is changed by nobody; but it may be taken over, as the rules allow."""
         for id_, before in self._live.items():
             after = live.get(id_) or session.runs.by_id(id_)
-            if after is None or after == before or before.state != "held":
+            if after is None or after is before or after == before or before.state != "held":
                 continue
             mine = life is not None and before.holder == life.id
             if mine and life is not None and _only(before, after, ("lease_end_us",)):

@@ -114,7 +114,7 @@ def file_store(folder: Path) -> Opening:
     """Make a store in a folder, and give what opens it for each process of a world."""
     address = Address(path=folder / "duly.db")
     if not address.path.exists():
-        address.path.write_bytes(_blank())
+        address.path.write_bytes(blank())
         address.path.chmod(0o600)
     environ = {"HOME": str(folder)}
     return lambda clock: Store.open(address, environ, clock=clock, noted=False)
@@ -127,8 +127,8 @@ def quick_folder() -> Path | None:
 
 
 @lru_cache(maxsize=1)
-def _blank() -> bytes:
-    """The bytes of a store as the house makes it, made once a process."""
+def blank() -> bytes:
+    """Give the bytes of a store as the house makes it, made once a process."""
     with tempfile.TemporaryDirectory() as name:
         address = Address(path=Path(name) / "duly.db")
         made = making.make(address, {"HOME": name})
