@@ -73,6 +73,19 @@ def test_a_command_added_on_one_host_runs_on_another_and_both_tell_the_same(host
     assert "hello" in one.duly("why", "hello").stdout
 
 
+def test_a_holder_is_alive_by_the_servers_clock_from_its_first_moment(hosts: Hosts) -> None:
+    """Before its first beat too: else the others, who cannot see its lock, would forget it at once."""
+    one, two = hosts.host("one"), hosts.host("two")
+    one.serve(beat="10s", lease="60s")
+    two.serve(beat="10s", lease="60s")
+    rows = one.rows(
+        "SELECT state, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - least(beat_lease_us, started_us)"
+        " FROM holders"
+    )
+    assert [state for state, _ in rows] == ["alive", "alive"]
+    assert all(0 <= ago_us < 60_000_000 for _, ago_us in rows), rows
+
+
 def test_much_output_is_read_on_another_host_while_it_is_written_and_afterwards_to_the_last_byte(
     hosts: Hosts,
 ) -> None:

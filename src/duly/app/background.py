@@ -24,7 +24,16 @@ AGAIN_AFTER_S = 10.0
 """A store that is away for longer than a holder stays is tried again every so often."""
 AT_EXIT_WITHIN_S = 5.0
 TROUBLE = frozenset(
-    {"beat unanswered", "forgotten", "look failed", "run lost", "store away", "store blocked", "turn failed"}
+    {
+        "beat unanswered",
+        "forgotten",
+        "look failed",
+        "run lost",
+        "store away",
+        "store blocked",
+        "store newer",
+        "turn failed",
+    }
 )
 
 

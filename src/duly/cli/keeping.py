@@ -121,8 +121,9 @@ def _due(done: "Restored") -> None:
 
 @command(
     name="migrate",
-    help="Bring the store up to date with this version, after a backup beside it. One that is up to date stays as "
-    "it is. (`duly serve` does the same at its start.)",
+    help="Bring the store up to date with this version. One that is up to date stays as it is. A store in a file is "
+    "copied beside itself before (`duly serve` does the same at its start); a store on PostgreSQL is migrated by this "
+    "command alone: back it up with pg_dump.",
 )
 def migrate() -> None:
     """Migrate the store."""
@@ -131,14 +132,15 @@ def migrate() -> None:
     done = backups.migrate(address(), os.environ)
     kept = None if done.backup is None else str(done.backup)
     if settings().as_json:
-        told = {"store": str(address()), "migrated": kept is not None, "from": done.before, "to": done.after}
+        told = {"store": str(address()), "migrated": done.before != done.after, "from": done.before, "to": done.after}
         out.document({**told, "backup": kept})
         return
-    if kept is None:
+    if done.before == done.after:
         out.line(f"{plain(str(address()))} is up to date (revision {done.after})")
         return
     out.line(f"migrated {plain(str(address()))} from revision {done.before} to {done.after}")
-    out.line(f"as it was before: {plain(kept)}")
+    if kept is not None:
+        out.line(f"as it was before: {plain(kept)}")
 
 
 @command(

@@ -3,6 +3,7 @@
 import os
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 
 import duly
 from duly import clock as machine
@@ -58,7 +59,9 @@ def enter(
     while True:
         try:
             with store.write(patience_s=figures.beat_us / 1e6) as session:
-                session.holders.insert(row)
+                # The turn may have been waited for longer than a lease: what counts is when the row stands.
+                entered = replace(row, started_at=session.now, last_beat_at=session.now, beat_lease_us=session.lease_us)
+                session.holders.insert(entered)
                 session.crowd.set_labels(row.id, row.labels)
                 begin(session)
             return

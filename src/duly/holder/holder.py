@@ -200,6 +200,7 @@ class Holder:
                 self._back()
         except StoreNewer as error:
             self._newer = error
+            self._tell("store newer", {"error": error.message})
             self._stop.set()
             return False
         except StoreAway as error:
@@ -240,9 +241,8 @@ class Holder:
         return turn.progress
 
     def _is_time(self) -> bool:
-        return (
-            self.writer.accepting and self.writer.soonest is not None and self.store.clock.now() >= self.writer.soonest
-        )
+        soonest = self.writer.soonest
+        return self.writer.accepting and soonest is not None and self.store.clock.now() >= soonest
 
     def _wait(self) -> None:
         told = self._inbox.watches and not self.store.engine.restless()

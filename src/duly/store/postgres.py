@@ -32,6 +32,7 @@ TURN_S = 10.0
 """How long a statement, the wait for a lock and an idle transaction may last at most: half a beat."""
 SILENT_MS = 20_000
 """A connection whose bytes nobody takes is given up after one beat."""
+STAMP = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 ROWS_AT_ONCE = 1000
 PREPARED_AFTER = 3
 BUSY = (pg.LockNotAvailable, pg.QueryCanceled, pg.DeadlockDetected, pg.SerializationFailure)
@@ -181,9 +182,7 @@ class ServerLine:
         patience_ms, turn_ms = max(1, int(patience_s * 1000)), int(TURN_S * 1000)
         figures = f"SET LOCAL lock_timeout = {patience_ms}; SET LOCAL statement_timeout = {turn_ms}"
         figures += f"; SET LOCAL idle_in_transaction_session_timeout = {turn_ms}"
-        cursor = self.raw.execute(
-            f"{head}; {figures}{lock}; SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint".encode()
-        )
+        cursor = self.raw.execute(f"{head}; {figures}{lock}; SELECT {STAMP}".encode())
         while cursor.nextset():
             pass
         [(self.stamp_us,)] = cursor.fetchall()
@@ -209,8 +208,11 @@ class ServerLine:
         if raw.info.server_version < OLDEST_SERVER:
             raw.close()
             raise StoreAway(f"PostgreSQL {raw.info.server_version // 10_000} is too old: Duly needs 14 or newer")
-        backend = raw.execute("SELECT pg_backend_pid()").fetchone()
-        self.pooled = backend is None or backend[0] != raw.info.backend_pid
+        before_us = clock.boottime_us()
+        [(backend, stamp_us)] = raw.execute(f"SELECT pg_backend_pid(), {STAMP}".encode()).fetchall()
+        # Who asks what time it is before its first transaction is answered by the server's clock too.
+        self.ahead_us = stamp_us - (before_us + clock.boottime_us()) // 2
+        self.pooled = backend != raw.info.backend_pid
         raw.prepare_threshold = None if self.pooled else PREPARED_AFTER
         return raw
 
