@@ -54,13 +54,17 @@ class Abroad:
         if self._many:
             holdings.on_release = self._note  # what ended between two steps has output too
             heart.on_believed = self._until
-            sweeper.believes_store = lambda: heart.distrust.believes(store.clock.trust_us())
+            sweeper.believes_store = lambda: heart.distrust.believes(store.clock.trust_us(), store.clock.ahead_us())
 
     def begin(self) -> None:
         """Set the first deadline, before anything is claimed, and begin to copy."""
         if not self._many:
             return
         self._until(self._clock.trust_us() + self._figures.trust_us)
+        self.begin_to_copy()
+
+    def begin_to_copy(self) -> None:
+        """Copy from now on, in a thread of its own."""
         self._thread = threading.Thread(target=self._copy, name="output", daemon=True)
         self._thread.start()
 

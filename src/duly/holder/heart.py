@@ -91,9 +91,14 @@ class Distrust:
         if parted:
             self._since_us = now_us
 
-    def believes(self, now_us: int) -> bool:
-        """Whether the leases of other places may be judged by the store's clock now."""
-        return self._since_us is not None and now_us - self._since_us > self._lease_us
+    def believes(self, now_us: int, ahead_us: int) -> bool:
+        """Whether leases of other places may be judged now by a clock of the store that is so far ahead.
+
+        A server that has just taken over is asked before the next beat has compared its clock: it is not believed.
+        """
+        if self._since_us is None or self._ahead_us is None or abs(ahead_us - self._ahead_us) > PARTED_US:
+            return False
+        return now_us - self._since_us > self._lease_us
 
 
 class Guard:

@@ -120,7 +120,7 @@ class Sweeper:
         if run.lease_end_us >= session.lease_us:
             return ""
         # A server whose clock has jumped ends every lease at once: only what was seen to pass is believed.
-        return "lease_over" if self._store.engine.one_place or self.believes_store() or life != "unknown" else ""
+        return "lease_over" if self._store.engine.one_place or self.believes_store() else ""
 
     def take(self, chosen: Sequence[tuple[Run, str]]) -> list[TakenOver]:
         """Take hold of those that still stand as they were read, the end of their lease included."""
@@ -225,9 +225,10 @@ class Sweeper:
         life = self._life(row.id)
         if life != "unknown":
             return life == "dead"
-        return (
-            row.boot != self._machine and not self._many
-        ) or session.lease_us - row.beat_lease_us > row.lease_for // MICROSECOND
+        if row.boot != self._machine and not self._many:
+            return True
+        over = session.lease_us - row.beat_lease_us > row.lease_for // MICROSECOND
+        return over and (not self._many or self.believes_store())
 
     def forget_dead(self) -> bool:
         """Mark holders gone that are proven dead and hold nothing; says whether others are left, or hold anything.
