@@ -48,6 +48,10 @@ NOTICED, MISSED, UNTESTED = 1, 0, 33
 def prepare(modules: Sequence[str]) -> None:
     """Lay out the copy; what was measured of unchanged functions is kept by mutmut itself."""
     WORK.mkdir(exist_ok=True)
+    asked = WORK / "asked"
+    if not asked.exists() or asked.read_text().split() != list(modules):
+        shutil.rmtree(WORK / "mutants", ignore_errors=True)  # other modules were changed in it
+        asked.write_text(" ".join(modules))
     for name in ("src", "tests"):
         shutil.rmtree(WORK / name, ignore_errors=True)
     shutil.copytree(ROOT / "src", WORK / "src", ignore=shutil.ignore_patterns("__pycache__"))
@@ -79,7 +83,13 @@ def main(given: Sequence[str]) -> int:
     modules = list(given) or every
     prepare(modules)
     mutmut = Path(sys.executable).with_name("mutmut")
-    subprocess.run([mutmut, "run"], cwd=WORK, env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}, check=False)
+    processes = os.environ.get("DULY_MUTANT_PROCESSES", str(os.cpu_count()))
+    subprocess.run(
+        [mutmut, "run", "--max-children", processes],
+        cwd=WORK,
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
+        check=False,
+    )
     print()
     for module in modules:
         noticed, missed, untested, names = told(module)

@@ -9,7 +9,6 @@ from duly.clock import MICROSECOND
 from duly.core.run import Entry
 from duly.errors import StoreAway, StoreBusy, StoreNewer
 from duly.holder import presence
-from duly.holder.abroad import Abroad
 from duly.holder.absence import Absence
 from duly.holder.blocking import Unblocker
 from duly.holder.dispatcher import Dispatcher
@@ -92,14 +91,14 @@ class Holder:
             on_settled=self._told_settled,
         )
         self.writer.accepting = not wish.passive
-        self._put_beside(wish)
+        self._put_beside(wish, setting)
 
-    def _put_beside(self, wish: Wish) -> None:
+    def _put_beside(self, wish: Wish, setting: Setting) -> None:
         """Put together what stands beside the writer: heart, guard, and those that end and clear up."""
         store = self.store
         self._heart_store = store.another()
         self.heart = Heart(self._heart_store, self.id, self._boot, wish.figures, self.holdings)
-        self._abroad = Abroad(store, self._presence, wish.figures, self.heart, self.sweeper, self.holdings)
+        self._abroad = setting.abroad(store, self._presence, wish.figures, self.heart, self.sweeper, self.holdings)
         self._stopping = Stopping(store, self.holdings)
         self._leaving = Leaving(
             wish,

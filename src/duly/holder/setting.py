@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from duly.clock import Clock
+from duly.holder.abroad import Abroad
 from duly.holder.carrier import Carrier, Carriers, Deliver
 from duly.holder.inbox import Inbox
 from duly.runners.traces import MACHINE, Traces
@@ -21,6 +22,8 @@ class Setting:
     carriers: Callable[[Carrier, int], Carriers]
     """Makes so many slots."""
     traces: Traces
+    abroad: type[Abroad]
+    """What is done for hosts that cannot see this one."""
 
 
 REAL = Setting(
@@ -28,4 +31,5 @@ REAL = Setting(
     carrier=Carrier,
     carriers=Carriers,
     traces=MACHINE,
+    abroad=Abroad,
 )

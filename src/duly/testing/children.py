@@ -4,11 +4,13 @@ They obey the rules of the real ones: a keeper owns the end of its work and writ
 killed keeper leaves; a stopped keeper does nothing; a keeper obeys its present holder only.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 FOREVER_US = 2**62
+Believed = Callable[[str], tuple[int, int] | None]
+"""Until when a holder is believed, and when what it started has to be gone; None where nobody says so."""
 Keeper = Literal["lives", "stopped", "killed"]
 
 
@@ -52,6 +54,8 @@ class Child:
     grace_us: int
     deadline_us: int = FOREVER_US
     """When its keeper ends it if nobody moves this instant on."""
+    believed: Believed | None = None
+    """Where its keeper reads that instant anew, once it is over."""
     alive: bool = True
     keeper: Keeper = "lives"
     swept: bool = False
@@ -59,6 +63,7 @@ class Child:
     exit: Mapping[str, object] | None = None
     ended_us: int | None = None
     _ends: dict[str, int] = field(default_factory=dict)
+    _kill_us: int | None = None
 
     @property
     def name(self) -> str:
@@ -96,10 +101,17 @@ class Child:
         if now_us >= self.begun_us + self.timeout_us:
             self.order("term", now_us, word="timeout")
             return "timed out"
-        if now_us >= self.deadline_us:
+        if now_us >= self.deadline_us and not self.is_believed(now_us):
             self.order("term", now_us, word="deadline")
             return "past its deadline"
         return None
+
+    def is_believed(self, now_us: int) -> bool:
+        """Read the deadline anew, and say whether it lies ahead now; one that is gone changes nothing."""
+        told = None if self.believed is None else self.believed(self.holder)
+        if told is not None:
+            self.deadline_us, self._kill_us = told
+        return now_us < self.deadline_us
 
     def order(self, how: Literal["term", "kill"], now_us: int, *, word: str | None = None) -> None:
         """Order its end: TERM is followed by KILL after the keeper's grace."""
@@ -110,7 +122,10 @@ class Child:
         if word in self._ends:
             return
         asked = FOREVER_US if self.script.deaf else now_us + self.script.term_us
-        self._ends[word] = min(asked, now_us + self.grace_us + self.script.kill_us)
+        grace_us = self.grace_us
+        if word == "deadline" and self._kill_us is not None:
+            grace_us = max(0, self._kill_us - now_us)
+        self._ends[word] = min(asked, now_us + grace_us + self.script.kill_us)
 
     def stop_keeper(self) -> None:
         """Stop its keeper, as by a signal."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from math import ceil
 
 from duly import clock
 
@@ -17,27 +18,45 @@ class Time:
 
     def __init__(self) -> None:
         self.us = 0
+        self.store_off_us = 0
+        """By how much the clock of the database is off, where that has one of its own."""
+        self.turn_s = 1.0
+        """What half a beat is in this world, where the house takes ten seconds for it."""
+
+    @property
+    def store_us(self) -> int:
+        """What the clock of a database shows, in microseconds since 1970."""
+        return clock.to_us(START) + self.us + self.store_off_us
 
 
 class Machine:
     """One machine: its boot, its lease clock, and how far its civil clock is off."""
 
-    def __init__(self, time: Time) -> None:
+    def __init__(self, time: Time, *, name: str = "boot", rate: float = 1.0, up_us: int = BOOTED_US) -> None:
         self.time = time
+        self.name = name
+        self.rate = rate
+        """How fast its clocks go, for one second of true time."""
         self.boots = 1
         self.off_us = 0
         """By how much its civil clock has been moved: by sleep, by hand, by the network's time."""
-        self._booted_us = -BOOTED_US
+        self.cut_off_until_us = 0
+        """Nobody on it reaches the store before this instant."""
+        self._booted_us = -up_us
 
     @property
     def boot(self) -> str:
         """The id of its present boot."""
-        return f"boot-{self.boots}"
+        return f"{self.name}-{self.boots}"
 
     @property
     def lease_us(self) -> int:
         """Its lease clock: monotonic, from its last boot on."""
-        return self.time.us - self._booted_us
+        return int((self.time.us - self._booted_us) * self.rate)
+
+    def true_us(self, lease_us: int) -> int:
+        """Give the true instant of one on its lease clock; never before that is over."""
+        return self._booted_us + ceil(lease_us / self.rate)
 
     def reboot(self) -> None:
         """Begin another boot: the lease clock counts anew."""

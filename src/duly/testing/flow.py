@@ -6,16 +6,18 @@ stack while the others take their turns; what must never be late (keepers, guard
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from pathlib import Path
 
 from duly import clock
 from duly.chance import Source
-from duly.errors import StoreAway, StoreFull, StoreUnknown
+from duly.errors import StoreAway, StoreFull, StoreSilent, StoreUnknown
 from duly.holder.wish import Wish
 from duly.ports import Assignment
 from duly.testing.children import FOREVER_US, Child, Script
-from duly.testing.clocks import Machine, Time
+from duly.testing.clocks import BOOTED_US, Machine, Time
 from duly.testing.keepers import Keepers
 from duly.testing.lives import Killed, Life, Place, Turn
+from duly.testing.served import Ear, Server
 from duly.testing.stores import Door, Opening, Point
 from duly.testing.troubles import QUIET
 
@@ -30,6 +32,9 @@ WAKES = 0.5
 AWAY = "the store cannot be reached"
 FULL = "the disk of the store is full; nothing was changed"
 LOST = "the answer to a write was lost, and it may stand"
+LOST_AND_STANDS = "the answer to a write was lost, and it stands"
+STATEMENTS = 0.1
+"""Of the statements of a write, so many are points at which anything may come between."""
 DRAWN = (AWAY, FULL, LOST, "the store is locked by another process")
 """How the errors of the store begin that a world draws; any other is nobody's wish."""
 PUNCTUAL_US = (0, 20_000)
@@ -43,12 +48,18 @@ class Flow:
         self.opening = opening
         self.draw = draw
         self.wish = wish
+        self.served = False
+        """The store is on a server: hosts see nothing of each other but that."""
+        self.troubles_of_all = QUIET
+        """How often things go wrong in this world when they do."""
         self.time = Time()
         self.machine = Machine(self.time)
         self.door = Door()
         self.troubles = QUIET
         self.lives: list[Life] = []
         self.born = 0
+        self.placed: dict[str, Place] = {}
+        """Where each that ever lived was, by its id."""
         self.steps = 0
         self.faults = 0
         self.story: list[str] = []
@@ -63,6 +74,14 @@ class Flow:
     def keepers(self, *, deadlines: bool = False) -> Keepers:
         """Make the keepers of one more place."""
         return Keepers(self.machine, begun=self._begin_child, deadlines=deadlines)
+
+    def host(self, folder: Path, name: str, *, rate: float = 1.0) -> Place:
+        """Make one more host of those that share a server: with a boot, clocks and a run folder of its own."""
+        machine = Machine(self.time, name=name, rate=rate, up_us=self.draw.randint(BOOTED_US // 4, BOOTED_US))
+        run_folder = folder / f"{name}.run"
+        return Place(
+            keepers=Keepers(machine, begun=self._begin_child, holders=run_folder / "holders"), run_folder=run_folder
+        )
 
     def _begin_child(self, child: Child) -> None:
         self.begun(child)
@@ -178,6 +197,9 @@ class Flow:
     def at(self, life: Life, point: Point) -> None:
         """Let anything come between at this call: others' turns, a freeze, a fault, the end of the process."""
         trouble, draw = self.troubles, self.draw
+        self._cut_off(life, point)
+        if point == "statement" and draw.random() > STATEMENTS:
+            return
         drawn = draw.random()
         deep = self._depth >= DEPTH_MOST
         if drawn < trouble.between and not deep:
@@ -191,6 +213,27 @@ class Flow:
         else:
             self._fault(life, point)
         self._check_alive(life)
+
+    def _cut_off(self, life: Life, point: Point) -> None:
+        """Keep who is cut off from the store: it cannot even begin, and hears nothing of what it had begun."""
+        if life.place.keepers.machine.cut_off_until_us <= self.time.us:
+            return
+        if point in {"read", "begin"}:
+            raise StoreAway(AWAY)
+        if point == "commit":
+            raise StoreUnknown(LOST)
+
+    def listen(self, life: Life, ear: Ear) -> None:
+        """Let a life hear of writes; of some the word never comes, and some hear nothing from the begin on."""
+        deaf = self.draw.random() < self.troubles_of_all.unheard
+
+        def call() -> None:
+            if life.alive and not deaf and self.draw.random() >= self.troubles.unheard:
+                ear.ring()
+                life.call(life.writer)
+
+        assert isinstance(self.door, Server)
+        self.door.calls.append(call)
 
     def committed(self, life: Life) -> None:
         """Look at what this life has committed."""
@@ -227,8 +270,12 @@ class Flow:
             self._tell_fault(life, "the disk is full at its commit")
             raise StoreFull(FULL)
         if point in {"commit", "committed"} and draw.random() < trouble.lost / 2:
-            self._tell_fault(life, f"the answer is lost, and its write {'stands' if point == 'committed' else 'fails'}")
-            raise StoreUnknown(LOST)
+            stands = point == "committed" or (self.served and draw.random() < 0.5)
+            self._tell_fault(life, f"the answer is lost, and its write {'stands' if stands else 'fails'}")
+            raise StoreUnknown(LOST if point == "committed" or not stands else LOST_AND_STANDS)
+        if point == "statement" and draw.random() < trouble.cut / STATEMENTS:
+            self._tell_fault(life, "the connection is cut")
+            raise StoreSilent(AWAY)
 
     def _tell_fault(self, life: Life, what: str) -> None:
         self.faults += 1
@@ -276,6 +323,7 @@ class Flow:
             self.say(f"{name} cannot begin: {error}")
             return None
         self.lives.append(life)
+        self.placed[life.id] = life.place
         self.say(f"{name} begins as {life.id[-6:]}")
         return life
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from duly import clock
 from duly.ports import Assignment
-from duly.runners import keeping
+from duly.runners import deadlines, keeping
 from duly.runners.traces import Traces
 from duly.testing.children import FOREVER_US, Child, Nest, Script
 from duly.testing.clocks import Machine
@@ -20,8 +20,10 @@ Begun = Callable[[Child], None]
 class Keepers(Traces):
     """Answers what is asked of this machine from memory; the folders themselves are never made."""
 
-    def __init__(self, machine: Machine, *, begun: Begun, deadlines: bool = False) -> None:
+    def __init__(self, machine: Machine, *, begun: Begun, deadlines: bool = False, holders: Path | None = None) -> None:
         self.machine = machine
+        self.holders = holders
+        """Where the holders of this place say until when they are believed; without it, `extend` does."""
         self.deadlines = deadlines
         """Whether keepers end their work by themselves when their holder moves its deadline no more."""
         self._begun = begun
@@ -33,7 +35,10 @@ class Keepers(Traces):
         """Begin an attempt; None where it is forbidden, has begun before, or would begin past its deadline."""
         name = work.folder.name
         deadline_us = FOREVER_US
-        if self.deadlines:
+        told = self._believed(work.holder)
+        if told is not None:
+            deadline_us = told[0]
+        elif self.deadlines and self.holders is None:
             deadline_us = self._true(max(trusted_us, self._until.get(work.holder, 0)))
         # The keeper looks at its deadline before it makes the mark.
         if name in self._forbidden or name in self.children or deadline_us <= self.machine.time.us:
@@ -51,6 +56,7 @@ class Keepers(Traces):
             timeout_us=int(work.timeout.total_seconds() * 1e6),
             grace_us=grace_us,
             deadline_us=deadline_us,
+            believed=self._believed,
         )
         self.children[name] = child
         self._begun(child)
@@ -109,6 +115,7 @@ class Keepers(Traces):
         if child is None or child.fence != fence:
             return False
         child.holder = holder
+        child.is_believed(self.machine.time.us)
         return child.keeper == "lives"
 
     def end(self, folder: Path, *, holder: str, fence: int, how: Literal["term", "kill"]) -> bool:
@@ -166,7 +173,17 @@ class Keepers(Traces):
         return []
 
     def _true(self, lease_us: int) -> int:
-        return self.machine.time.us + lease_us - self.machine.lease_us
+        return self.machine.true_us(lease_us)
+
+    def _believed(self, holder: str) -> tuple[int, int] | None:
+        """Read the file that a holder's heart moves on."""
+        if self.holders is None:
+            return None
+        try:
+            trust_us, kill_us = (self.holders / f"{holder}{deadlines.SUFFIX}").read_text(encoding="ascii").split()
+        except (OSError, ValueError):
+            return None
+        return self._true(int(trust_us)), self._true(int(kill_us))
 
 
 def _pid(children: dict[str, Child], child: Child) -> int:

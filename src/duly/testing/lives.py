@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from duly import clock
 from duly.holder.carrier import Carrier
@@ -13,11 +13,13 @@ from duly.holder.holder import Holder
 from duly.holder.setting import Setting
 from duly.holder.wish import Wish
 from duly.ports import Assignment
+from duly.store.engines import Watched
 from duly.testing.children import FOREVER_US, Nest, Script
 from duly.testing.clocks import Face
 from duly.testing.keepers import Keepers
+from duly.testing.served import Ear, ServedStore
 from duly.testing.stores import Door, Opening, Point, WatchedStore
-from duly.testing.work import TurnedCarrier, TurnedCarriers, TurnedInbox, WorkRegistry
+from duly.testing.work import TurnedAbroad, TurnedCarrier, TurnedCarriers, TurnedInbox, WorkRegistry
 
 IDLE_S = 1.0
 AT_ONCE_S = 0.01
@@ -59,6 +61,9 @@ class Around(Protocol):
     def delay_us(self) -> int:
         """Draw how late a thread gets its turn."""
 
+    def listen(self, life: "Life", ear: Ear) -> None:
+        """Let a life hear of writes."""
+
 
 class Turn:
     """One of the threads of a life, which gets its turn when it is due."""
@@ -82,6 +87,8 @@ class Life:
         self.frozen_until_us = 0
         self.asleep = False
         """Frozen in the middle of a call."""
+        self.beaten_us = place.keepers.machine.time.us
+        """When the last beat that was answered was sent, in true time."""
         self.leaving = False
         self.left = False
         self.cleared = False
@@ -98,8 +105,10 @@ class Life:
         self.heart = Turn(self, "heart", self._beat, now_us + wish.figures.beat_us)
         self.carrying = Turn(self, "carriers", self._carry, FOREVER_US)
         self.turns = (self.writer, self.heart, self.carrying)
-        self.store = WatchedStore(
-            world.opening(self.face),
+        opened = world.opening(self.face)
+        watched = WatchedStore if opened.engine.one_place else ServedStore
+        self.store = watched(
+            opened,
             world.door,
             self,
             at=lambda point: world.at(self, point),
@@ -108,10 +117,11 @@ class Life:
             run_folder=place.run_folder,
         )
         setting = Setting(
-            inbox=lambda _path: TurnedInbox(wait, lambda: self.call(self.writer)),
+            inbox=self._inbox,
             carrier=TurnedCarrier,
             carriers=self._carriers,
             traces=self.keepers,
+            abroad=TurnedAbroad,
         )
         self.holder: Holder | None = None
         try:
@@ -202,9 +212,10 @@ class Life:
     def _beat(self) -> float:
         holder = self.holder
         assert holder is not None
-        sent_us = self.face.lease_us()
+        sent_us, began_us = self.face.lease_us(), self.keepers.machine.time.us
         wait_s = holder.beating.step()
         if wait_s * 1e6 >= self.figures.beat_us:  # it was answered: what it granted counts from before it was sent
+            self.beaten_us = began_us
             self.keepers.extend(holder.id, sent_us + self.figures.trust_us)
         return wait_s
 
@@ -214,6 +225,12 @@ class Life:
             carriers.queue.pop(0)()
         carriers.turned.look()
         return AT_ONCE_S if carriers.queue else None
+
+    def _inbox(self, watch: Callable[[], Watched]) -> TurnedInbox:
+        if not self.store.engine.one_place:
+            ear: Any = watch()
+            self._world.listen(self, ear)
+        return TurnedInbox(lambda seconds: self._world.wait(self, seconds), lambda: self.call(self.writer))
 
     def _carriers(self, carrier: Carrier, slots: int) -> TurnedCarriers:
         self.carriers = TurnedCarriers(carrier, slots, lambda: self.call(self.carrying))

@@ -3,14 +3,18 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Protocol
 
+from duly.clock import to_us
 from duly.core.run import Entry, Run
+from duly.holder.wish import Wish
 from duly.operations.audit import verify
 from duly.store import Session, Store
 from duly.store.rows import run_of
 from duly.store.runs import LIVE
 from duly.testing.children import Child
+from duly.testing.clocks import Time
 from duly.testing.lives import Life, Place
 
 LIVE_MOST = 10_000
@@ -26,12 +30,27 @@ class Fault:
     text: str
 
 
+class Around(Protocol):
+    """What is looked at besides the store."""
+
+    places: list[Place]
+    time: Time
+    wish: Wish
+    served: bool
+    placed: dict[str, Place]
+
+
 class Promises:
     """Looks at one store through a connection of its own; each look gives what is wrong since the last."""
 
-    def __init__(self, eyes: Store, places: list[Place]) -> None:
+    def __init__(self, eyes: Store, flow: Around) -> None:
         self._eyes = eyes
-        self._places = places
+        self._flow = flow
+        self._places = flow.places
+        self._renewed: dict[str, int] = {}
+        """The true instant from which the lease of what is held was counted last."""
+        self._latest_us = 0
+        """The latest that the clock of a database has ever shown."""
         self._seq = 0
         self._live: dict[str, Run] = {}
         self._rows: dict[tuple[Any, ...], Run] = {}
@@ -47,7 +66,8 @@ class Promises:
         with self._eyes.read() as session:
             live = {run.id: run for run in self._read(session)}
             entries = self._entries(session)
-            found = [*self._told(entries), *self._moved(session, live, life), *self._crowded(session, live)]
+            found = [*self._told(entries, life), *self._moved(session, live, life), *self._crowded(session, live)]
+        self._renew(live)
         self._live = live
         return [*found, *self._living()]
 
@@ -59,6 +79,8 @@ class Promises:
             found.append(Fault(promise="P3", text=f"{child.name} begins, and the store has it as {_told(run)}"))
         if (child.run, child.fence) in self._returned:
             found.append(Fault(promise="P4", text=f"{child.name} begins after it was given back"))
+        if self._flow.served and run is not None and self._is_early(run):
+            found.append(Fault(promise="P6", text=f"{child.name} begins before its instant by the store's clock"))
         if child.run in self._succeeded:
             found.append(Fault(promise="P1", text=f"{child.name} begins, and its run's work had succeeded before"))
         self._begun[child.run] += 1
@@ -111,7 +133,23 @@ class Promises:
             if number > 1:
                 yield Fault(promise="P2", text=f"{number} live attempts in seat {seat} of {task}")
 
-    def _told(self, entries: Iterable[Entry]) -> Iterable[Fault]:
+    def _is_early(self, run: Run) -> bool:
+        self._latest_us = max(self._latest_us, self._flow.time.store_us)
+        return max(to_us(run.due_at), to_us(run.not_before)) > self._latest_us
+
+    def _renew(self, live: Mapping[str, Run]) -> None:
+        """Note from when on leases are counted that were given just now."""
+        if not self._flow.served:
+            return
+        now_us, store_us = self._flow.time.us, self._flow.time.store_us
+        self._latest_us = max(self._latest_us, store_us)
+        for id_, run in live.items():
+            before = self._live.get(id_)
+            if run.lease_end_us is not None and (before is None or before.lease_end_us != run.lease_end_us):
+                since_us = now_us - max(0, store_us - (run.lease_end_us - self._flow.wish.figures.lease_us))
+                self._renewed[id_] = since_us
+
+    def _told(self, entries: Iterable[Entry], life: Life | None) -> Iterable[Fault]:
         """P1, and fences that rise: what the ledger was told since."""
         for entry in entries:
             fence = entry.details.get("fence")
@@ -131,11 +169,11 @@ class Promises:
                     if self._child(pair) is not None:
                         yield Fault(promise="P4", text=f"{entry.run} was given back, and it had begun")
                 case "ended" | "swept" | "returned":
-                    yield from self._ended(entry, pair)
+                    yield from self._ended(entry, pair, life)
                 case _:
                     continue
 
-    def _ended(self, entry: Entry, pair: tuple[str, int]) -> Iterable[Fault]:
+    def _ended(self, entry: Entry, pair: tuple[str, int], life: Life | None) -> Iterable[Fault]:
         """The end that is told is the end that the work had."""
         if entry.reason == "end_not_confirmed":
             self._unconfirmed.add(pair)
@@ -146,11 +184,13 @@ class Promises:
             self._succeeded.add(pair[0])
             if code != 0:
                 yield Fault(promise="P4", text=f"{entry.run} succeeded, and its work ended with {code}")
-        elif code == 0 and entry.kind in {"ended", "swept"} and not self._may_be_unseen(entry):
+        elif code == 0 and entry.kind in {"ended", "swept"} and not self._may_be_unseen(entry, child, life):
             yield Fault(promise="P4", text=f"{entry.run} is told as {outcome or entry.kind}, and its work succeeded")
 
-    def _may_be_unseen(self, entry: Entry) -> bool:
-        return entry.reason == "end_not_confirmed"
+    def _may_be_unseen(self, entry: Entry, child: Child | None, life: Life | None) -> bool:
+        """What only another host knows is told by nobody here."""
+        elsewhere = self._flow.served and life is not None and child not in life.keepers.children.values()
+        return entry.reason == "end_not_confirmed" or elsewhere
 
     def _child(self, pair: tuple[str, int]) -> Child | None:
         name = f"{pair[0]}.{pair[1]}"
@@ -183,6 +223,9 @@ class Promises:
     def _taken_over(self, before: Run, life: Life) -> Iterable[Fault]:
         """A run is taken from the dead, from who handed it over, or after its lease; at its very end the beat wins."""
         assert life.holder is not None
+        if self._flow.served:
+            yield from self._taken_elsewhere(before, life)
+            return
         if before.handed_to == life.holder.place or before.lease_boot != life.face.boot_id():
             return
         if before.holder not in self.holding and before.holder != life.id:
@@ -191,8 +234,28 @@ class Promises:
             return
         yield Fault(promise="P4", text=f"{life.name} took {_told(before)}, whose holder lives within its lease")
 
-    holding: frozenset[str] = frozenset()
-    """The ids of holders that live, whatever state they are in."""
+    def _taken_elsewhere(self, before: Run, life: Life) -> Iterable[Fault]:
+        """Where a server is shared: from who is at another host only when a whole lease has truly passed.
+
+        Whatever the clock of the store says meanwhile: hosts' clocks may go differently by a hundredth of a lease.
+        """
+        assert life.holder is not None
+        now_us, lease_us = self._flow.time.us, self._flow.wish.figures.lease_us
+        if before.handed_to is not None and before.handed_to == life.holder.place:
+            return
+        former = self.holding.get(before.holder or "")
+        here = self._flow.placed.get(before.holder or "") is life.place
+        if before.holder == life.id or (former is None and here):
+            return
+        passed_us = now_us - self._renewed.get(before.id, 0)
+        needed_us = self._flow.wish.figures.handover_us if before.handed_to is not None else lease_us
+        if passed_us < needed_us - lease_us // 100:
+            name = life.place.keepers.machine.name
+            told = f"{life.name} of {name} took {_told(before)} after {passed_us / 1e6:g} s, short of its lease"
+            yield Fault(promise="P5", text=told)
+
+    holding: Mapping[str, Life] = MappingProxyType({})
+    """The holders that live, whatever state they are in."""
 
     def _crowded(self, session: Session, live: Mapping[str, Run]) -> Iterable[Fault]:
         """P2 and P8 in the rows: a seat is taken once, and of each limit no more than it allows."""

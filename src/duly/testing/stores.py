@@ -13,8 +13,11 @@ from duly.store import Session, Store, making
 from duly.store.address import Address
 from duly.store.engine import PATIENCE_S
 
-Point = Literal["read", "begin", "commit", "committed"]
-"""Where something may come between: before a read, before the lock, before the commit, before its answer."""
+Point = Literal["read", "begin", "commit", "committed", "statement"]
+"""Where something may come between: before a read, before the lock, before the commit, before its answer.
+
+Where a server is asked, before any statement of a transaction too.
+"""
 Opening = Callable[[Clock], Store]
 """Opens the world's store for one process, whose clock is given."""
 At = Callable[[Point], None]
@@ -64,7 +67,7 @@ class WatchedStore(Store):
 
     def another(self) -> "WatchedStore":
         """Open the same store for another thread of the same process."""
-        return WatchedStore(
+        return type(self)(
             self._inner.another(),
             self._door,
             self._owner,
@@ -82,7 +85,7 @@ class WatchedStore(Store):
             yield session
 
     @contextmanager
-    def write(self, *, patience_s: float = PATIENCE_S, **given: Any) -> Iterator[Session]:
+    def write(self, *, patience_s: float = PATIENCE_S, first: bool = False, ring: bool = True) -> Iterator[Session]:
         """Write in one transaction; what `at` raises before the commit undoes it, and what it raises later does not."""
         self._at("begin")
         if self._door.writer is not None:
@@ -90,7 +93,7 @@ class WatchedStore(Store):
             raise StoreBusy(f"the store is locked by another process (waited {patience_s:g} s)")
         self._door.writer = self._owner
         try:
-            with self._inner.write(patience_s=patience_s, **given) as session:
+            with self._inner.write(patience_s=patience_s, first=first, ring=ring) as session:
                 yield session
                 self._at("commit")
             self._door.commits += 1

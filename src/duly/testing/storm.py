@@ -7,6 +7,7 @@ from pathlib import Path
 
 from duly.clock import MICROSECOND
 from duly.testing.children import Child
+from duly.testing.clocks import Machine
 from duly.testing.lives import Place
 from duly.testing.people import People
 from duly.testing.stores import Opening, file_store
@@ -17,6 +18,8 @@ STEPS = 220
 """Turns of one history, before it comes to rest."""
 LIVES_MOST = 4
 SKEW_S = 300.0
+RATES = (1.0, 1 + 2e-4, 1 - 2e-4)
+"""How fast the clocks of hosts go."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,26 +64,28 @@ class Storm:
         self.world = world
         self.draw = world.draw
         self.people = People(world)
+        self._settle(places)
+        self._calamities = self._that_befall(places)
+
+    def _settle(self, places: int) -> None:
+        """Make so many places: hosts that share a server, or folders of one machine."""
+        flow = self.world.flow
         for number in range(1, places):
-            folder = world.folder / f"place-{number}.run"
-            world.flow.places.append(Place(keepers=world.flow.keepers(deadlines=True), run_folder=folder))
-        if places > 1:
-            world.flow.places[0].keepers.deadlines = True
-        self._calamities: tuple[Callable[[], None], ...] = (
-            self.kill,
-            self.kill,
-            self.freeze,
-            self.freeze,
-            self.leave,
-            self.join,
-            self.kill_keeper,
-            self.stop_keeper,
-            self.kill_keeper_and_nursery,
-            self.move_clock,
-            self.restart,
-        )
+            if flow.served:
+                self.world.host(rate=RATES[number % len(RATES)])
+            else:
+                folder = self.world.folder / f"place-{number}.run"
+                flow.places.append(Place(keepers=flow.keepers(deadlines=True), run_folder=folder))
+        flow.places[0].keepers.deadlines = places > 1
+
+    def _that_befall(self, places: int) -> tuple[Callable[[], None], ...]:
+        of_processes = (self.kill, self.freeze, self.freeze, self.leave, self.join, self.move_clock)
+        if self.world.flow.served:
+            return (*of_processes, self.join, self.move_store_clock, self.cut_off, self.restart)
         if places > 1:  # what a place cannot promise to others: work whose keeper is gone, machines that restart apart
-            self._calamities = (self.kill, self.freeze, self.freeze, self.leave, self.join, self.move_clock)
+            return of_processes
+        of_keepers = (self.kill_keeper, self.stop_keeper, self.kill_keeper_and_nursery)
+        return (self.kill, *of_processes[:5], *of_keepers, self.move_clock, self.restart)
 
     def run(self, steps: int) -> None:
         """Let so many turns be taken."""
@@ -149,11 +154,25 @@ class Storm:
 
     def move_clock(self) -> None:
         """Move the civil clock of the machine, as sleep or a correction does."""
-        self.world.move_civil_clock(timedelta(seconds=self.draw.choice([-30, -1, 1, 40, 3600])))
+        span = timedelta(seconds=self.draw.choice([-30, -1, 1, 40, 3600]))
+        self.world.move_civil_clock(span, self._machine())
+
+    def move_store_clock(self) -> None:
+        """Move the clock of the server, as a fail-over to another does."""
+        self.world.move_store_clock(timedelta(seconds=self.draw.choice([-20, -2, 0.5, 3, 15, 15, 600])))
+
+    def cut_off(self) -> None:
+        """Cut a host off from the store, past its leases or not."""
+        span = self.draw.choice([0.3, 1.1, 3.0]) * LEASE
+        self.world.cut_off(self.draw.choice(self.world.flow.places), span)
 
     def restart(self) -> None:
-        """Restart the machine."""
-        self.world.restart_machine()
+        """Restart a machine."""
+        self.world.restart_machine(self._machine())
+
+    def _machine(self) -> Machine | None:
+        """Choose a machine, where there are several."""
+        return self.draw.choice(self.world.flow.places).keepers.machine if self.world.flow.served else None
 
     def _child(self) -> Child | None:
         living = [child for place in self.world.flow.places for child in place.keepers.living()]

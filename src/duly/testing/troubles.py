@@ -19,6 +19,10 @@ class Troubles:
     """The disk is full at the commit; nothing was changed."""
     lost: float = 0.0
     """The answer of a commit is lost, whether it stands or not."""
+    cut: float = 0.0
+    """A connection to a server is cut between two statements of a write."""
+    unheard: float = 0.0
+    """A word of a server that something was written does not arrive."""
     late: float = 0.0
     """Of the turns: a thread gets its turn much later than it asked for."""
     calamity: float = 0.0
@@ -36,6 +40,8 @@ STORM = Troubles(
     away=0.006,
     full=0.006,
     lost=0.012,
+    cut=0.002,
+    unheard=0.2,
     late=0.03,
     calamity=0.03,
     people=0.12,

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from duly.clock import Clock
 from duly.core.reasons import Refusal
+from duly.holder.abroad import Abroad
 from duly.holder.carrier import Carrier, Carriers, Deliver
 from duly.holder.holdings import Holding
 from duly.holder.inbox import Inbox
@@ -223,6 +224,13 @@ class TurnedInbox(Inbox):
 
     def linger(self, out: Callable[[], int]) -> None:
         """Take what is there."""
+
+
+class TurnedAbroad(Abroad):
+    """What is done for other hosts, without the thread that copies output: simulated work writes none."""
+
+    def begin_to_copy(self) -> None:
+        """Copy nothing."""
 
 
 class WorkRegistry(Registry):

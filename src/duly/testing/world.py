@@ -1,10 +1,11 @@
 """A simulated world: several holders over one real store, with time, work and troubles that only the world decides."""
 
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -22,10 +23,11 @@ from duly.operations.lookup import find_task
 from duly.ports import Assignment
 from duly.store import Store
 from duly.testing.children import Child, Script
-from duly.testing.clocks import Face
+from duly.testing.clocks import Face, Machine
 from duly.testing.flow import DRAWN, Flow
 from duly.testing.lives import Life, Place
 from duly.testing.promises import Fault, Promises
+from duly.testing.served import ServedStore, Server
 from duly.testing.stores import Opening, WatchedStore, file_store, quick_folder
 from duly.testing.troubles import QUIET, Troubles
 
@@ -34,6 +36,9 @@ LEASE = timedelta(seconds=10)
 REST_MOST = timedelta(minutes=10)
 """How long a world that nothing troubles any more may take to bring everything to its end."""
 TOLD_LINES = 40
+HANDOVER = timedelta(seconds=30)
+"""For how long others leave work alone that was handed over at a host, where hosts share a server."""
+SILENT = re.compile(r"the store \S+ (does not answer|is busy|ended a transaction)|the store is busy").match
 FAILED = frozenset({"turn failed", "look failed"})
 UNANSWERED = frozenset({"store away", "beat unanswered"})
 
@@ -95,12 +100,17 @@ class World:
         self.flow.begun = self._begun
         self.flow.heard = self._hear
         face = self.face = Face(self.flow.machine, self._let)
+        self.flow.troubles_of_all = troubles
+        self.flow.time.turn_s = beat / timedelta(seconds=2)
         inner = self.flow.opening(face)
         self._eyes = inner.another()
-        self.store: Store = WatchedStore(
+        if not inner.engine.one_place:
+            self._share_a_server(wish)
+        watched = ServedStore if self.flow.served else WatchedStore
+        self.store: Store = watched(
             inner, self.flow.door, self, at=lambda _point: None, committed=lambda: self._look(None), pause=self._let
         )
-        self._promises = Promises(self._eyes, self.flow.places)
+        self._promises = Promises(self._eyes, self.flow)
         self._broken: list[Fault] = []
 
     def __enter__(self) -> Self:
@@ -157,6 +167,13 @@ class World:
                 if not self.flow.turn():
                     break
 
+    def host(self, *, rate: float = 1.0) -> Place:
+        """Give one more host that shares the server: a boot, clocks and a run folder of its own; see `serve`."""
+        assert self.flow.served, "beside a file there is one machine"
+        made = self.flow.host(self.folder, f"host-{len(self.flow.places)}", rate=rate)
+        self.flow.places.append(made)
+        return made
+
     def kill(self, life: Life) -> None:
         """End a process as kill -9 does; its work lives on under its keepers."""
         with self.playing():
@@ -173,25 +190,39 @@ class World:
             self.flow.say(f"{life.name} is asked to stop")
             life.leave()
 
-    def restart_machine(self) -> None:
-        """Switch the machine off and on: all processes are gone, holders and work alike."""
+    def restart_machine(self, machine: Machine | None = None) -> None:
+        """Switch a machine off and on: all its processes are gone, holders and work alike."""
+        machine = machine or self.flow.machine
         with self.playing():
-            self.flow.say("the machine is restarted")
-            for life in list(self.flow.lives):
+            self.flow.say(f"the machine of {machine.boot} is restarted")
+            for life in [one for one in self.flow.lives if one.keepers.machine is machine]:
                 life.nest.alive = False
                 self.flow.bury(life, "ends with its machine")
             for place in self.flow.places:
-                place.keepers.restart()
-            self.flow.machine.reboot()
+                if place.keepers.machine is machine:
+                    place.keepers.restart()
+            machine.reboot()
 
-    def move_civil_clock(self, span: timedelta) -> None:
-        """Move the machine's civil clock: forward as sleep does, or back as a correction may."""
+    def move_civil_clock(self, span: timedelta, machine: Machine | None = None) -> None:
+        """Move a machine's civil clock: forward as sleep does, or back as a correction may."""
         self.flow.say(f"the civil clock moves by {span.total_seconds():g} s")
-        self.flow.machine.off_us += span // MICROSECOND
+        (machine or self.flow.machine).off_us += span // MICROSECOND
+
+    def move_store_clock(self, span: timedelta) -> None:
+        """Move the clock of the server that the store is on, as a fail-over to another server does."""
+        self.flow.say(f"the clock of the store moves by {span.total_seconds():g} s")
+        self.flow.time.store_off_us += span // MICROSECOND
+
+    def cut_off(self, place: Place, span: timedelta) -> None:
+        """Keep everybody at a place from the store for so long; who is there goes on."""
+        self.flow.say(f"{place.keepers.machine.name} is cut off from the store for {span.total_seconds():g} s")
+        place.keepers.machine.cut_off_until_us = self.flow.time.us + span // MICROSECOND
 
     def come_to_rest(self) -> None:
         """Let nothing go wrong any more, open nothing new, and give what is open the time to end; then look at all."""
         self.troubles = QUIET
+        for place in self.flow.places:
+            place.keepers.machine.cut_off_until_us = 0
         for life in self.flow.lives:
             life.frozen_until_us = 0
         for child in self.children():
@@ -255,8 +286,18 @@ class World:
 
     # How it is watched
 
+    def _share_a_server(self, wish: Wish) -> None:
+        """Let there be several hosts, one to begin with, that see nothing of each other but what the server tells."""
+        server = self.flow.door = Server()
+        server.turn_s = self.flow.time.turn_s
+        server.stuck = lambda text: self._stop_at([Fault(promise="P6", text=text)])
+        self.flow.served = True
+        self.flow.wish = replace(wish, figures=replace(wish.figures, handover_us=HANDOVER // MICROSECOND))
+        self.flow.places = [self.flow.host(self.folder, "host-0")]
+        self.flow.machine = self.face.machine = self.flow.places[0].keepers.machine
+
     def _look(self, life: Life | None) -> None:
-        self._promises.holding = frozenset(one.id for one in self.flow.lives if not one.cleared and one.holder)
+        self._promises.holding = {one.id: one for one in self.flow.lives if not one.cleared and one.holder}
         self._stop_at(self._promises.committed(life))
 
     def _begun(self, child: Child) -> None:
@@ -264,7 +305,10 @@ class World:
         self._stop_at(self._promises.begun(child))
 
     def _hear(self, life: Life, event: str, figures: Mapping[str, object]) -> None:
-        unexpected = event in UNANSWERED and not str(figures.get("error", "")).startswith(DRAWN)
+        told = str(figures.get("error", ""))
+        unexpected = event in UNANSWERED and not told.startswith(DRAWN) and not (self.flow.served and SILENT(told))
+        if event == "forgotten" and self.flow.time.us - life.beaten_us < self.flow.wish.figures.lease_us:
+            self._stop_at([Fault(promise="P5", text=f"{life.name} was taken for over within its lease")])
         if event in FAILED or unexpected:
             self._stop_at([Fault(promise="P9", text=f"{life.name}: {event}: {dict(figures)}")])
 
