@@ -4,19 +4,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from math import inf
 from typing import Any
 
 from planted_bugs import Plant, all_of, put
 
-from duly import clock
-from duly.errors import StoreAway
 from duly.holder.abroad import Abroad
-from duly.holder.heart import Beaten, Beating, Distrust
+from duly.holder.heart import Distrust
 from duly.holder.presence import Presence
-from duly.holder.sweeper import Sweeper
-from duly.store import postgres, server_engine
-from duly.store.postgres import ServerClock, ServerLine
 from duly.testing import STORM, Troubles, storm, world
 from duly.testing.children import Script
 
@@ -59,32 +53,6 @@ def hand_over_to_the_very_end(self: Abroad) -> None:
     self._until(self._clock.trust_us() + self._figures.handover_us)
 
 
-def step_believing(self: Beating) -> float:
-    """A beat without an answer moves the deadline as one that was answered."""
-    try:
-        beaten: Beaten | StoreAway = self._heart.step()
-    except StoreAway as error:
-        now_us = self._heart._store.clock.trust_us()
-        self._heart.on_believed(now_us + self._figures.trust_us)
-        beaten = error
-    self._on_beat(beaten)
-    if isinstance(beaten, Beaten):
-        for holding in beaten.lost:
-            holding.stop("kill", "lease_lost")
-        return self._figures.beat_us / 1e6
-    return self._figures.poll_us / 1e6
-
-
-def begin_without_the_lock(self: ServerLine, *, patience_s: float, first: bool) -> None:
-    """No transaction asks for the turn to write."""
-    self._begin("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = on", patience_s)
-
-
-def as_the_host_has_it(self: ServerClock) -> tuple[Any, int]:
-    """What is due is judged by the clock of the host, and not by that of the database."""
-    return clock.now(), self._line.stamp_us
-
-
 def deaf_for_very_long(**ways: Any) -> Script:
     """Work that ignores TERM, and takes longer than what is handed over may."""
     return Script(**{**ways, "deaf": True, "lasts_us": 90_000_000})
@@ -121,18 +89,14 @@ SERVER_BUGS: dict[str, ServerBug] = {
             plant=put(Abroad, "hand_over", hand_over_to_the_very_end),
             control=all_of(put(world, "Script", deaf_for_very_long), often("leave", "join", "join")),
             troubles=AGITATED,
+            first=3,
         ),
         ServerBug(
             name="the deadline that keepers hold",
             plant=put(Presence, "believed_until", lambda _self, _trust_us, _kill_us: None),
             control=all_of(put(world, "Script", deaf_for_very_long), often("freeze", "kill", "join", "join")),
             troubles=AGITATED,
-        ),
-        ServerBug(
-            name="a deadline that moves with answers alone",
-            plant=put(Beating, "step", step_believing),
-            control=all_of(put(world, "Script", deaf_for_very_long), often("cut_off", "join", "join")),
-            troubles=AGITATED,
+            first=1,
         ),
         ServerBug(
             name="distrust of the store's clock",
@@ -149,19 +113,7 @@ SERVER_BUGS: dict[str, ServerBug] = {
                 often("move_store_clock"),
             ),
             troubles=replace(STORM, calamity=0.015),
+            first=11,
         ),
-        ServerBug(name="the turn to write", plant=put(ServerLine, "begin_write", begin_without_the_lock)),
-        ServerBug(name="what is due by the clock of the database", plant=put(ServerClock, "begun", as_the_host_has_it)),
-        ServerBug(
-            name="an end to standing still in a write",
-            plant=put(postgres, "TURN_S", 0.0),
-            troubles=replace(STORM, freeze=0.05),
-        ),
-        ServerBug(
-            name="a look although nothing was heard",
-            plant=put(server_engine, "LOOK_ANYWAY_S", inf),
-            troubles=replace(STORM, unheard=1.0),
-        ),
-        ServerBug(name="work of another host", plant=put(Sweeper, "_is_elsewhere", lambda _self, _former, _run: False)),
     )
 }

@@ -16,9 +16,9 @@ from duly.testing.storm import play
 
 pytestmark = pytest.mark.xdist_group("simulated-server")
 HOSTS = 3
-SEEDS = 8
+SEEDS = 4
 WITHIN = 200
-CONTROLLED = 2
+CONTROLLED = 1
 
 
 @contextmanager

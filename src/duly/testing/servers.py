@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -18,7 +18,7 @@ from duly.chance import token_bytes
 from duly.clock import Clock
 from duly.store import Store
 from duly.store.address import ServerAddress
-from duly.store.postgres import TURN_S, ServerLine
+from duly.store.postgres import STAMP, TURN_S, ServerLine
 from duly.store.server_engine import Ear, ServerEngine, upgrade
 from duly.testing.clocks import Face, Time
 from duly.testing.served import Loss
@@ -189,9 +189,24 @@ class _WorldLine(ServerLine):
         assert self._shelf is not None
         raw = self._shelf.take()
         if raw is None:
-            raw = super()._connect()
+            raw = self._connect_anew()
             raw.prepare_threshold, raw.prepared_max = 1, None
+        else:
+            raw.execute(f"SET duly_world.us = {self._time.store_us}".encode())
+            found = raw.execute(f"SELECT {STAMP}".encode()).fetchone()
+            assert found is not None
+            self.ahead_us = found[0] - clock.boottime_us()
         return raw
+
+    def _connect_anew(self) -> Raw:
+        """Connect, and tell the time with that: it is asked for at once."""
+        address = self.address
+        options = urlencode({"options": f"-c duly_world.us={self._time.store_us}"}, quote_via=quote)
+        self.address = ServerAddress(url=f"{address.url}{'&' if '?' in address.url else '?'}{options}")
+        try:
+            return super()._connect()
+        finally:
+            self.address = address
 
 
 class _Unanswered:
