@@ -11,7 +11,18 @@ from duly.cli.table import Cell, Column, pairs, plain, render
 from duly.cli.words import many
 
 FINDINGS = 1
-FACTS = ("store", "version", "revision", "python", "sqlite", "zone_data", "bytes", "log_bytes", "holders_alive")
+FACTS = (
+    "store",
+    "version",
+    "revision",
+    "python",
+    "sqlite",
+    "server",
+    "zone_data",
+    "bytes",
+    "log_bytes",
+    "holders_alive",
+)
 
 
 @command(

@@ -45,6 +45,7 @@ def _tell(found: Mapping[str, object], now: datetime) -> None:
     rows: list[tuple[str, str | Cell]] = [
         ("store", plain(str(found["store"]))),
         ("served by", _served(found, alive)),
+        *([("polling", "only: a pooler stands before the database")] if found["polling_only"] else []),
         ("tasks", _counts(tasks["total"], [(f"{tasks['enabled']} enabled", 1), *_named(tasks, "paused", "broken")])),
         (
             "runs",

@@ -40,7 +40,9 @@ def examine(address: Place, environ: Mapping[str, str]) -> Examined:
         "stores": lambda: diagnosis_host.stores(environ),
     }
     facts: dict[str, object] = {"version": __version__, "store": str(address), "zone_data": zones.zone_data_version()}
-    facts |= {"python": sys.version.split()[0], "sqlite": sqlite3.sqlite_version, "revision": None}
+    facts |= {"python": sys.version.split()[0], "revision": None}
+    if not isinstance(address, ServerAddress):
+        facts |= {"sqlite": sqlite3.sqlite_version}
     store = None
     if isinstance(address, ServerAddress):
         store = Store.find(address, environ)
@@ -164,7 +166,7 @@ def _of_server(store: Store) -> dict[str, object]:
             "faults": [],
             "server": line.scalar("SHOW server_version"),
             "bytes": line.scalar("SELECT pg_database_size(current_database())"),
-            "pooled": getattr(line, "pooled", False),
+            "pooled": line.pooled,
             "holders_alive": len(servers.alive(store, session)),
         }
 
@@ -172,7 +174,7 @@ def _of_server(store: Store) -> dict[str, object]:
 def _server(store: Store, session: Session) -> Iterator[Ailment]:
     for fault in store.faults():
         yield Ailment(check="server", text=fault, hint="set it right in the server's settings")
-    if getattr(session.line, "pooled", False):
+    if session.line.pooled:
         yield Ailment(
             check="pooled",
             text="a pooler stands before the database: nobody hears of a write at once, and all look once a second",

@@ -38,6 +38,7 @@ def status(store: Store, session: Session) -> dict[str, object]:
         "version": __version__,
         "holders": [shapes.holder(row, state=row.state, running=len(session.runs.held_by(row.id))) for row in known],
         "pauses": [shapes.pause(hold) | {"target": _target(session, hold)} for hold in session.pauses.all()],
+        "polling_only": session.line.pooled,
     }
 
 
@@ -57,6 +58,7 @@ def nothing(address: str) -> dict[str, object]:
         "version": __version__,
         "holders": [],
         "pauses": [],
+        "polling_only": False,
     }
 
 

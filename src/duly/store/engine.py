@@ -33,6 +33,7 @@ class FileLine:
     """One held connection to a SQLite file, used by one thread at a time."""
 
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)
+    pooled = False
 
     def __init__(self, raw: sqlite3.Connection, path: Path, company: "Company | None" = None) -> None:
         self.raw = raw

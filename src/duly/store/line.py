@@ -15,6 +15,8 @@ class Line(Protocol):
     """
 
     errors: tuple[type[Exception], ...]
+    pooled: bool
+    """A pooler stands between: nobody is woken by a write."""
 
     def rows(self, statement: Statement, **given: Any) -> list[tuple[Any, ...]]:
         """All rows that a statement returns."""
