@@ -4,7 +4,6 @@ import contextlib
 import os
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,8 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import databases
+from by_hand import is_locked, locked, rows_at
 from duly.clock import monotonic_s, pause
 from duly.runners import processes
+from duly.store.address import Address, Place, state_folder
 
 WITHIN_S = 60.0
 BEAT, LEASE, DRAIN = "1s", "6s", "1s"
@@ -109,10 +111,11 @@ class Served:
 class Arena:
     """A home, a store and the servers of one test."""
 
-    def __init__(self, home: Path, store: Path | None = None) -> None:
+    def __init__(self, home: Path, place: Place | None = None, hosts: int = 1) -> None:
         self.home = home
-        self.store = store or home / "duly.db"
-        self.run_folder = self.store.with_name(self.store.name + ".run")
+        self.place = place or databases.unmade(home)
+        self.hosts = hosts
+        """How many run folders the servers have by turns, as if they were on so many hosts of one database."""
         # Every process of ours, nurseries too, is known again by the first folder of its PATH.
         self.mark = f"PATH={home}/bin:"
         self.env = {
@@ -130,7 +133,7 @@ class Arena:
     def duly(self, *words: str, codes: tuple[int, ...] = (0,)) -> subprocess.CompletedProcess[str]:
         """Run a command of Duly's to its end; fails unless it exits with one of these codes."""
         done = subprocess.run(
-            [sys.executable, "-m", "duly", "--store", str(self.store), *words],
+            [sys.executable, "-m", "duly", "--store", databases.given(self.place), *words],
             env=self.env,
             cwd=self.home,
             capture_output=True,
@@ -151,10 +154,13 @@ class Arena:
         number = len(self.served)
         log, told = self.home / f"serve-{number}.err", self.home / f"serve-{number}.out"
         words = ["serve", "--beat", BEAT, "--lease", lease, "--drain", drain, *flags]
+        env = dict(self.env)
+        if self.hosts > 1:
+            env["XDG_STATE_HOME"] = str(self._state(number % self.hosts))
         with log.open("wb") as errors, told.open("wb") as out:
             process = subprocess.Popen(
-                [sys.executable, "-m", "duly", "--store", str(self.store), *words],
-                env=self.env,
+                [sys.executable, "-m", "duly", "--store", databases.given(self.place), *words],
+                env=env,
                 cwd=self.home,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
@@ -174,26 +180,35 @@ class Arena:
         return "\n".join(f"{one.log.name}: {one.log.read_text()[-2000:]}" for one in self.served)
 
     def rows(self, query: str, *given: object) -> list[tuple[Any, ...]]:
-        with contextlib.closing(sqlite3.connect(f"{self.store.as_uri()}?mode=ro", uri=True, timeout=60)) as connection:
-            return connection.execute(query, given).fetchall()
+        return rows_at(self.place, query, *given)
+
+    def _state(self, host: int) -> Path:
+        return self.home / f"host-{host}"
+
+    @property
+    def run_folder(self) -> Path:
+        """The run folder of the only host; once the store is made."""
+        [folder] = self.run_folders()
+        return folder
+
+    def run_folders(self) -> list[Path]:
+        """Where holders' locks and attempts lie, a host each."""
+        if isinstance(self.place, Address):
+            return [self.place.run_folder]
+        [(store,)] = self.rows("SELECT value FROM meta WHERE key = 'store_id'")
+        if self.hosts == 1:
+            return [state_folder(self.env) / "run" / str(store)]
+        return [self._state(host) / "duly" / "run" / str(store) for host in range(self.hosts)]
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the store's write lock from here."""
-        with contextlib.closing(sqlite3.connect(self.store, timeout=60, isolation_level=None)) as connection:
-            connection.execute("BEGIN IMMEDIATE")
+        with locked(self.place):
             yield
-            connection.execute("ROLLBACK")
 
     def is_locked(self) -> bool:
         """Whether somebody has the store's write lock at this moment."""
-        with contextlib.closing(sqlite3.connect(self.store, timeout=0, isolation_level=None)) as connection:
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-            except sqlite3.OperationalError:
-                return True
-            connection.execute("ROLLBACK")
-            return False
+        return is_locked(self.place)
 
     def said(self, *whats: str) -> list[Said]:
         """The witness's lines so far."""
@@ -258,8 +273,7 @@ class Arena:
         words = [mount, "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(folder)]
         subprocess.run(words, check=True, capture_output=True)
         self.undo.append(lambda: subprocess.run(["umount", "-l", str(folder)], check=False, capture_output=True))
-        self.store = folder / "duly.db"
-        self.run_folder = folder / "duly.db.run"
+        self.place = Address(path=folder / "duly.db")
         return folder
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from chaos_scene import KEEPER, NURSERY, Arena, Served, wait_for
 
+from databases import Server
 from duly.clock import monotonic_s, pause
 from duly.runners import processes
 
@@ -31,6 +32,8 @@ class Storm:
     later: list[tuple[float, Callable[[], object]]] = field(default_factory=list)
     frozen: list[Served] = field(default_factory=list)
     added: int = 0
+    server: Server | None = None
+    """The server whose connections are cut and which is started anew, where the storm is over one of its own."""
 
     def prepare(self) -> None:
         """Add the tasks and start the servers."""
@@ -52,6 +55,12 @@ class Storm:
         acts = [self._kill] * 6 + [self._freeze] * 3 + [self._term] * 3 + [self._kill_keeper] * 3
         acts += [self._kill_nursery] * 2 + [self._kill_family] * 2 + [self._freeze_keeper] * 2 + [self._edit] * 6
         acts += [self._lock, self._blink, self._blink, self._kill_all, self._freeze_nursery, self._lose_lock_file]
+        if self.server is not None:
+            acts += [self._cut] * 5 + [self._restart]
+        if self.arena.hosts > 1:
+            # What nobody is left to end, another host cannot: who kills keepers too has only one host in these storms.
+            alone = (self._kill_keeper, self._kill_nursery, self._kill_family, self._freeze_keeper, self._kill_all)
+            acts = [act for act in acts if act not in (*alone, self._freeze_nursery, self._lose_lock_file)]
         until = monotonic_s() + seconds
         try:
             while monotonic_s() < until:
@@ -169,6 +178,23 @@ class Storm:
             pause(seconds)
         return f"for {seconds:.1f} s"
 
+    def _cut(self, chance: random.Random) -> str:
+        """End connections of the store's on the server, some or all of them."""
+        share = chance.choice((0.3, 1.0))
+        query = (
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'duly' AND random() < ?"
+        )
+        return f"{len(self.arena.rows(query, share))} connections"
+
+    def _restart(self, chance: random.Random) -> str:
+        """Stop the server, as its owner does or as a crash does, and start it again."""
+        assert self.server is not None
+        how = chance.choice((signal.SIGINT, signal.SIGQUIT))
+        self.server.stop(how)
+        pause(chance.uniform(0.0, 1.0))
+        self.server.start()
+        return how.name
+
     def _blink(self, chance: random.Random) -> str:
         """Start a server and tell it to stop in its first moments."""
         one = self.arena.serve(ready=False)
@@ -184,7 +210,8 @@ class Storm:
             return "nobody"
         self.arena.unproven.add(str(one.holder))
         with contextlib.suppress(FileNotFoundError):
-            (self.arena.run_folder / "holders" / f"{one.holder}.lock").unlink()
+            for folder in self.arena.run_folders():
+                (folder / "holders" / f"{one.holder}.lock").unlink(missing_ok=True)
         return one.holder or ""
 
     def _edit(self, chance: random.Random) -> str:

@@ -15,13 +15,15 @@ from chaos_checks import (
 from chaos_scene import Arena
 from chaos_storm import RETRYING, STEADY, Storm, seed_of_now
 
+from databases import Server
+
 SEED = 20261129
 SHORT_S = 12.0
 ROUND_S = 60.0
 
 
-def weather(arena: Arena, seed: int, seconds: float) -> None:
-    storm = Storm(arena, seed)
+def weather(arena: Arena, seed: int, seconds: float, server: Server | None = None) -> None:
+    storm = Storm(arena, seed, server=server)
     storm.prepare()
     storm.blow(seconds)
     storm.calm()

@@ -13,7 +13,6 @@ from duly.clock import monotonic_s, pause
 from duly.operations import filling
 from duly.runners import processes
 from duly.store import Store
-from duly.store.address import Address
 
 COMMANDS = int(os.environ.get("DULY_STRESS_COMMANDS", "250"))
 FIRST = 60
@@ -26,7 +25,7 @@ STUCK_S = 14.0  # past the lease of 6 s, and past what a beat's patience makes o
 def fill_past(arena: Arena, task: str, number: int) -> None:
     """Ask for so many runs of the past at once, without a process for each."""
     last = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
-    store = Store.open(Address(path=arena.store), arena.env)
+    store = Store.open(arena.place, arena.env)
     try:
         filled = filling.backfill(store, task, filling.Ask(first=last - (number - 1) * SECOND, last=last), by="test")
         assert len(filled.runs) == number

@@ -2,10 +2,10 @@
 
 import io
 import json
-import sqlite3
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,8 +13,11 @@ from typing import Any
 
 import pytest
 
+import databases
+from by_hand import dump_of, rows_at
 from duly import ids
 from duly.cli.frame import run
+from duly.clock import Clock
 from duly.core.run import Entry, Run
 from duly.store import Store
 from duly.store.address import Address
@@ -47,11 +50,13 @@ class Scene:
 
     def __init__(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.home = home
-        self.store = home / "duly.db"
+        self.place = databases.unmade(home)
+        self.address = str(self.place)
+        """How people are shown where the store is."""
         self.env = {
             "HOME": str(home),
             "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
-            "DULY_STORE": str(self.store),
+            "DULY_STORE": databases.given(self.place),
             "TZ": "Europe/Berlin",
             "LC_ALL": "C.UTF-8",
         }
@@ -61,6 +66,7 @@ class Scene:
         for name, value in self.env.items():
             monkeypatch.setenv(name, value)
         self.monkeypatch = monkeypatch
+        databases.copy_blank(monkeypatch)
 
     def call(self, *args: str) -> Called:
         """Call in this process."""
@@ -95,23 +101,51 @@ class Scene:
     ) -> Any:
         return self.ok("add", name, "--when", when, *options, "--json", "--", *argv).json
 
+    @property
+    def file(self) -> Path:
+        """The file of the store, in tests of what a file has of its own."""
+        assert isinstance(self.place, Address)
+        return self.place.path
+
+    @property
+    def run_folder(self) -> Path:
+        """Where holders' locks and attempts of the store lie on this host; only once the store is made."""
+        if isinstance(self.place, Address):
+            return self.place.run_folder
+        with self.opened() as store:
+            return store.run_folder
+
+    @contextmanager
+    def opened(self, clock: Clock | None = None) -> Iterator[Store]:
+        """Open the store past the command line."""
+        store = Store.open(self.place, self.env, clock=clock)
+        try:
+            yield store
+        finally:
+            store.close()
+
+    def sql(self, text: str, *values: object) -> list[tuple[Any, ...]]:
+        """Do by hand what no statement of ours does; committed when it returns."""
+        return rows_at(self.place, text, *values)
+
     def dump(self) -> object:
-        return dump_of(self.store)
+        """All that stands at the store's address."""
+        return dump_of(self.place)
 
+    def anew(self) -> None:
+        """Take the store away as it stands, and make it empty."""
+        if isinstance(self.place, Address):
+            for path in self.home.glob(f"{self.file.name}*"):
+                if path.is_file():
+                    path.unlink()
+        else:
+            databases.take_away(self.place)
+            self.place = databases.unmade(self.home)
+        self.ok("init")
 
-def dump_of(path: Path) -> object:
-    """All that a path holds: a database's rows, a file's bytes, a folder's names, or nothing."""
-    if path.is_dir():
-        return sorted(one.name for one in path.iterdir())
-    if not path.exists():
-        return None
-    data = path.read_bytes()
-    if not data.startswith(b"SQLite format 3"):
-        return data
-    with sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True) as raw:
-        lines = list(raw.iterdump())
-    raw.close()
-    return lines
+    def is_made(self) -> bool:
+        """Whether anything stands at the store's address."""
+        return self.dump() is not None
 
 
 def ended(
@@ -124,7 +158,6 @@ def ended(
     code: int | None = 3,
 ) -> str:
     """Let a run of two attempts have come to its end, as a holder would have written it."""
-    store = Store.open(Address(path=scene.store), scene.env)
     now = datetime(2026, 11, 1, 8, tzinfo=UTC)
     ran = Run(
         id=ids.new("run"),
@@ -151,20 +184,17 @@ def ended(
         at = now + timedelta(seconds=after)
         return Entry(kind=kind, at=at, task=task, run=ran.id, attempt=attempt, holder="hld_x", **more)  # type: ignore[arg-type]
 
-    try:
-        with store.write() as session:
-            session.runs.insert([ran])
-            session.ledger.add(
-                [
-                    entry("claimed", 0, 1, details={"fence": 6}),
-                    entry("swept", 1, 1, reason="holder_died"),
-                    entry("claimed", 2, 2, details={"fence": 7}),
-                    entry("ended", 9, 2, reason=reason, details={"outcome": outcome, "exit_code": code}),
-                ]
-            )
-            session.tasks.count_end([(task, ran.id, FAILURE)])
-    finally:
-        store.close()
+    with scene.opened() as store, store.write() as session:
+        session.runs.insert([ran])
+        session.ledger.add(
+            [
+                entry("claimed", 0, 1, details={"fence": 6}),
+                entry("swept", 1, 1, reason="holder_died"),
+                entry("claimed", 2, 2, details={"fence": 7}),
+                entry("ended", 9, 2, reason=reason, details={"outcome": outcome, "exit_code": code}),
+            ]
+        )
+        session.tasks.count_end([(task, ran.id, FAILURE)])
     return ran.id
 
 

@@ -9,8 +9,6 @@ from duly import ids
 from duly.clock import Clock
 from duly.core.occurrences import at_key
 from duly.core.run import Entry, Missed
-from duly.store import Store
-from duly.store.address import Address
 
 DAY = timedelta(days=1)
 
@@ -31,39 +29,35 @@ def missed(
     lasts: timedelta = 7 * DAY,
 ) -> Missed:
     """A record of a task due every day at 08:00 UTC, as planning would have left it."""
-    store = Store.open(Address(path=scene.store), scene.env)
     given: dict[str, Any] = {"state": state}
-    try:
-        with store.write() as session:
-            first, last = eight(newest + count - 1), eight(newest)
-            one = Missed(
-                id=ids.new("mis"),
-                task=task,
-                occurrence=at_key(first),
-                due_at=first,
-                until_at=last,
-                count=count,
-                reason=reason,
-                noticed_at=session.now,
-                holder=None,
-                expires_at=session.now + lasts if state == "open" else None,
-                **given,
-            )
-            session.missed.insert([one])
-            session.ledger.add(
-                [
-                    Entry(
-                        kind="missed",
-                        at=session.now,
-                        task=task,
-                        occurrence=one.occurrence,
-                        reason=reason,
-                        count=count,
-                        until_at=last,
-                        details={"missed": one.id},
-                    )
-                ]
-            )
-    finally:
-        store.close()
+    with scene.opened() as store, store.write() as session:
+        first, last = eight(newest + count - 1), eight(newest)
+        one = Missed(
+            id=ids.new("mis"),
+            task=task,
+            occurrence=at_key(first),
+            due_at=first,
+            until_at=last,
+            count=count,
+            reason=reason,
+            noticed_at=session.now,
+            holder=None,
+            expires_at=session.now + lasts if state == "open" else None,
+            **given,
+        )
+        session.missed.insert([one])
+        session.ledger.add(
+            [
+                Entry(
+                    kind="missed",
+                    at=session.now,
+                    task=task,
+                    occurrence=one.occurrence,
+                    reason=reason,
+                    count=count,
+                    until_at=last,
+                    details={"missed": one.id},
+                )
+            ]
+        )
     return one

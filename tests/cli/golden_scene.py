@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from cli_scene import Called, Scene
 
+import databases
 from duly import chance, clock
 from duly.clock import Clock
 from duly.holder.assignments import hold
@@ -20,7 +21,6 @@ from duly.holder.settling import Delivery, Settler
 from duly.operations import lookup
 from duly.ports import Assignment, Detached, How, Outcome
 from duly.store import Store
-from duly.store.address import Address
 from duly.store.queueing import trim
 from duly.store.rows import HolderRow
 
@@ -77,11 +77,8 @@ class World:
 
     @contextmanager
     def store(self) -> Iterator[Store]:
-        store = Store.open(Address(path=self.scene.store), self.scene.env, clock=self.clock)
-        try:
+        with self.scene.opened(self.clock) as store:
             yield store
-        finally:
-            store.close()
 
     def serve(self, *, slots: int = 4) -> None:
         """Let a holder be registered, as alive as a process can be that is none."""
@@ -132,7 +129,12 @@ class World:
             called: Called = self.scene.call(*args)
         told = called.out + (f"--- standard error\n{called.err}" if called.err else "")
         code = f"--- exit {called.code}\n" if called.code else ""
-        shown = (told + code).replace(str(self.scene.home), "~").replace("\x1b", "␛")
+        shown = (
+            (told + code)
+            .replace(self.scene.address, "~/duly.db")
+            .replace(str(self.scene.home), "~")
+            .replace("\x1b", "␛")
+        )
         return "\n".join(line.rstrip() for line in shown.splitlines()) + "\n"
 
     def _holding(self, won: Won) -> Holding:
@@ -143,6 +145,8 @@ class World:
 @contextmanager
 def world(scene: Scene) -> Iterator[World]:
     """Give a world whose clock, chance and caller are set for all that is called in this process."""
+    # Before anything is drawn: how much chance it takes to make a store is of the database.
+    scene.ok("init")
     made = World(scene)
     drawn = iter(range(1_000_000))
 
@@ -151,6 +155,7 @@ def world(scene: Scene) -> Iterator[World]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(clock, "now", made.clock.now)
+        databases.by_this_clock(patch)
         patch.setattr(chance, "token_bytes", bytes_)
         patch.setattr(lookup, "caller", lambda: "ann")
         yield made

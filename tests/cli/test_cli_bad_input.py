@@ -3,8 +3,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli_scene import Scene, dump_of
+from cli_scene import Scene
 
+from by_hand import locked
 from duly.core.action_fields import ARGUMENT_MOST
 from duly.core.fields import DESCRIPTION_MOST, NAME_MOST
 
@@ -196,30 +197,30 @@ STORES: dict[str, Callable[[Path], None]] = {
 ASKS = (("list",), ("add", "x", *WHEN, *WORK), ("run", "x"), ("init",))
 
 
+@pytest.mark.file
 @pytest.mark.parametrize("ask", ASKS, ids=lambda ask: ask[0])
 @pytest.mark.parametrize("kind", STORES)
 def test_what_is_no_store_is_refused_and_left_as_it_is(scene: Scene, kind: str, ask: tuple[str, ...]) -> None:
-    STORES[kind](scene.store)
-    before = dump_of(scene.store)
+    STORES[kind](scene.file)
+    before = scene.dump()
     called = scene.call(*ask)
     assert called.code == 5, called
     assert called.first.startswith("duly: ")
     assert "Traceback" not in called.err
-    assert dump_of(scene.store) == before
+    assert scene.dump() == before
 
 
 @pytest.mark.parametrize("ask", ASKS, ids=lambda ask: ask[0])
 def test_a_store_for_newer_versions_is_refused_and_left_as_it_is(scene: Scene, ask: tuple[str, ...]) -> None:
     scene.add("kept")
-    with sqlite3.connect(scene.store) as raw:
-        raw.execute("UPDATE meta SET value = '99.0' WHERE key = 'lowest_version'")
-    raw.close()
+    scene.sql("UPDATE meta SET value = '99.0' WHERE key = 'lowest_version'")
     before = scene.dump()
     called = scene.call("--json", *ask)
     assert (called.code, called.fault["reason"]) == (5, "store_newer"), called
     assert scene.dump() == before
 
 
+@pytest.mark.file
 @pytest.mark.parametrize("ask", ASKS[:3], ids=lambda ask: ask[0])
 def test_a_store_that_vanished_is_an_error_until_init_makes_it_anew(scene: Scene, ask: tuple[str, ...]) -> None:
     scene.add("kept")
@@ -229,31 +230,31 @@ def test_a_store_that_vanished_is_an_error_until_init_makes_it_anew(scene: Scene
     called = scene.call(*ask)
     assert called.code == 5
     assert "is gone" in called.first
-    assert not scene.store.exists()
+    assert not scene.file.exists()
     scene.ok("init")
     assert scene.ok("list", "--json").json == {"items": [], "next": None}
 
 
 def test_a_locked_store_is_told_after_a_while(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    from duly.store import engine
+    from duly.store import engine, postgres
 
     scene.add("kept")
     before = scene.dump()
-    patient = engine.begin
+    patient, waiting = engine.begin, postgres.ServerLine.begin_write
     monkeypatch.setattr(
         engine, "begin", lambda line, *, patience_s, company: patient(line, patience_s=0.05, company=company)
     )
-    holder = sqlite3.connect(scene.store, isolation_level=None)
-    holder.execute("BEGIN IMMEDIATE")
-    try:
+    monkeypatch.setattr(
+        postgres.ServerLine,
+        "begin_write",
+        lambda line, *, patience_s, first: waiting(line, patience_s=0.05, first=first),
+    )
+    with locked(scene.place):
         called = scene.call("disable", "kept")
         assert called.code == 5
         assert "is locked by another process" in called.first
         # Reading needs no lock.
         assert scene.ok("list", "--json").json["items"][0]["enabled"] is True
-    finally:
-        holder.execute("ROLLBACK")
-        holder.close()
     assert scene.dump() == before
 
 

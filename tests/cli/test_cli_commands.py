@@ -77,7 +77,7 @@ def test_a_task_without_zone_gets_the_machines_and_keeps_it(scene: Scene) -> Non
 def test_a_dry_run_answers_and_adds_nothing(scene: Scene) -> None:
     called = scene.ok("add", "x", "--when", "daily 09:00", "--dry-run", "--", "true")
     assert called.out.startswith("would add x")
-    assert not scene.store.exists()
+    assert not scene.is_made()
     scene.add("y")
     before = scene.dump()
     assert scene.ok("add", "x", "--when", "daily 09:00", "--dry-run", "--json", "--", "true").json["dry_run"] is True
@@ -188,15 +188,11 @@ def test_a_folder_that_is_not_there_is_warned_of_and_one_that_was_removed_is_ref
 
 
 def test_a_definition_that_no_longer_reads_is_shown_and_blocks_nobody(scene: Scene) -> None:
-    import sqlite3
-
     scene.add("bad")
     scene.add("good")
-    with sqlite3.connect(scene.store) as raw:
-        text = json.loads(raw.execute("SELECT definition FROM tasks WHERE name = 'bad'").fetchone()[0])
-        text["rules"] = {"overlap": "often"}
-        raw.execute("UPDATE tasks SET definition = ? WHERE name = 'bad'", (json.dumps(text),))
-    raw.close()
+    text = json.loads(scene.sql("SELECT definition FROM tasks WHERE name = 'bad'")[0][0])
+    text["rules"] = {"overlap": "often"}
+    scene.sql("UPDATE tasks SET definition = ? WHERE name = 'bad'", json.dumps(text))
     items = {item["name"]: item for item in scene.ok("list", "--json").json["items"]}
     assert items["bad"]["broken"]["field"] == "rules.overlap"
     assert items["bad"]["enabled"] is True

@@ -174,7 +174,7 @@ def test_a_value_that_cannot_be_used_is_refused_where_it_is_asked_for_and_named_
     called = scene.call("serve")
     assert (called.code, called.out) == (2, "")
     assert called.first.startswith(f"duly: {told}"), called
-    assert not scene.store.exists()
+    assert not scene.is_made()
     assert scene.ok("list").code == 0, "what does not ask for it goes on"
     if "lease" not in name:
         shown = scene.call("config", "show", "--json")

@@ -7,21 +7,27 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from cli_scene import Scene, dump_of
+from cli_scene import Scene
 from test_cli_holding import register
 
+import databases
 from duly import clock
 from duly.core.reasons import ENDED, NO_START, REFUSED
 from duly.store import mounts
+from duly.store.server_engine import ServerEngine
 
 HOUR_US = 3_600_000_000
 DOCUMENT = {"ok", "items", "next", "checks", "facts"}
 ITEM = {"check", "subject", "message", "details", "hint"}
 
 
-def sql(scene: Scene, text: str, *values: object) -> None:
-    with closing(sqlite3.connect(scene.store, isolation_level=None)) as raw:
-        raw.execute(text, values)
+@pytest.fixture(autouse=True)
+def _durable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests' server keeps nothing over a power cut, which is told of it and is not what these tests are about."""
+    faults = ServerEngine.faults
+    monkeypatch.setattr(
+        ServerEngine, "faults", lambda self, line: [one for one in faults(self, line) if "fsync" not in one]
+    )
 
 
 def found(scene: Scene) -> dict[str, dict[str, Any]]:
@@ -38,19 +44,24 @@ def found(scene: Scene) -> dict[str, dict[str, Any]]:
 def served(scene: Scene) -> None:
     """Somebody serves, for all that a look from outside can see."""
     register(scene, "alive")
-    (scene.home / "duly.db.run").chmod(0o700)
-    (scene.home / "duly.db.run" / "holders").chmod(0o700)
-    sql(scene, "UPDATE holders SET beat_lease_us = ?", clock.lease_us())
+    scene.run_folder.chmod(0o700)
+    (scene.run_folder / "holders").chmod(0o700)
+    with scene.opened() as store, store.read() as session:
+        now = session.lease_us
+    scene.sql("UPDATE holders SET beat_lease_us = ?", now)
 
 
 def test_a_store_in_good_health_has_no_findings(scene: Scene) -> None:
     scene.add("hello")
     assert found(scene) == {}
     called = scene.ok("doctor")
-    assert "nothing wrong (12 checks: settings, stores, file, " in called.out
+    what = "server" if databases.ON_SERVER else "file"
+    assert f"nothing wrong (12 checks: settings, stores, {what}, " in called.out
     assert "hint: whether the promises were kept: duly verify" in called.err
     facts = scene.ok("doctor", "--json").json["facts"]
-    assert (facts["synchronous"], facts["journal_mode"], facts["faults"]) == (2, "wal", [])
+    assert facts["faults"] == []
+    if not databases.ON_SERVER:
+        assert (facts["synchronous"], facts["journal_mode"]) == (2, "wal")
 
 
 def test_whoever_dies_three_times_within_a_day_is_told_and_two_deaths_or_older_ones_are_not(scene: Scene) -> None:
@@ -60,8 +71,7 @@ def test_whoever_dies_three_times_within_a_day_is_told_and_two_deaths_or_older_o
     def die(ago_us: int) -> None:
         at = clock.to_us(clock.now()) - ago_us
         details = '{"cause": "died", "since": "2026-01-01T00:00:00Z", "last": "hld_0", "for_s": 5}'
-        sql(
-            scene,
+        scene.sql(
             "INSERT INTO ledger (at_us, kind, reason, until_us, details) VALUES (?, 'outage', 'died', ?, ?)",
             *(at, at, details),
         )
@@ -81,17 +91,17 @@ def test_somebody_who_is_passive_or_drains_starts_nothing_so_that_nobody_serves(
     scene.add("hello")
     served(scene)
     assert found(scene) == {}
-    sql(scene, "UPDATE tasks SET next_due_us = 1, next_start_us = 1")
+    scene.sql("UPDATE tasks SET next_due_us = 1, next_start_us = 1")
     assert "nobody_serves" not in found(scene)
-    sql(scene, f"UPDATE holders SET {how}")
+    scene.sql(f"UPDATE holders SET {how}")
     assert "nobody_serves" in found(scene)
 
 
 def test_looking_changes_nothing(scene: Scene) -> None:
     scene.add("hello")
-    before = dump_of(scene.store), sorted(scene.home.rglob("*"))
+    before = scene.dump(), sorted(scene.home.rglob("*"))
     scene.ok("doctor")
-    assert (dump_of(scene.store), sorted(scene.home.rglob("*"))) == before
+    assert (scene.dump(), sorted(scene.home.rglob("*"))) == before
 
 
 def test_where_there_is_no_store_the_machine_is_looked_at_and_nothing_is_made(scene: Scene) -> None:
@@ -103,7 +113,7 @@ def test_where_there_is_no_store_the_machine_is_looked_at_and_nothing_is_made(sc
 
 def due(scene: Scene) -> None:
     scene.add("hello", when="every 1h")
-    sql(scene, "UPDATE tasks SET next_due_us = next_due_us - ?", 2 * HOUR_US)
+    scene.sql("UPDATE tasks SET next_due_us = next_due_us - ?", 2 * HOUR_US)
 
 
 def waiting(scene: Scene) -> None:
@@ -113,33 +123,33 @@ def waiting(scene: Scene) -> None:
 
 def held(scene: Scene) -> None:
     waiting(scene)
-    sql(scene, "UPDATE runs SET state = 'held', holder = 'hld_gone', lease_end_us = 0, seat = 1")
+    scene.sql("UPDATE runs SET state = 'held', holder = 'hld_gone', lease_end_us = 0, seat = 1")
 
 
 def silent(scene: Scene) -> None:
     scene.add("hello")
     served(scene)
-    sql(scene, "UPDATE holders SET beat_lease_us = beat_lease_us - ?", 150_000_000)
+    scene.sql("UPDATE holders SET beat_lease_us = beat_lease_us - ?", 150_000_000)
 
 
 def slow_clock(scene: Scene) -> None:
     scene.add("hello")
-    sql(scene, "UPDATE ledger SET at_us = at_us + ?", 48 * HOUR_US)
+    scene.sql("UPDATE ledger SET at_us = at_us + ?", 48 * HOUR_US)
 
 
 def fast_clock(scene: Scene) -> None:
     scene.add("hello", when="every 1h")
-    sql(scene, "UPDATE tasks SET planned_until_us = planned_until_us + ?", 50 * HOUR_US)
+    scene.sql("UPDATE tasks SET planned_until_us = planned_until_us + ?", 50 * HOUR_US)
 
 
 def old_zones(scene: Scene) -> None:
     scene.add("hello")
-    sql(scene, "UPDATE tasks SET zone_data = '2099a'")
+    scene.sql("UPDATE tasks SET zone_data = '2099a'")
 
 
 def broken(scene: Scene) -> None:
     scene.add("hello")
-    sql(scene, "UPDATE tasks SET definition = '{}'")
+    scene.sql("UPDATE tasks SET definition = '{}'")
 
 
 def no_program(scene: Scene) -> None:
@@ -154,21 +164,21 @@ def no_folder(scene: Scene) -> None:
 
 def open_store(scene: Scene) -> None:
     scene.add("hello")
-    scene.store.chmod(0o644)
+    scene.file.chmod(0o644)
 
 
 def open_folder(scene: Scene) -> None:
     scene.add("hello")
-    (scene.home / "duly.db.run").mkdir(mode=0o755)
-    (scene.home / "duly.db.run").chmod(0o755)
+    scene.run_folder.mkdir(parents=True)
+    scene.run_folder.chmod(0o755)
 
 
 def stale_lock(scene: Scene) -> None:
     scene.add("hello")
     register(scene, "dead")
-    for folder in ("duly.db.run", "duly.db.run/holders"):
-        (scene.home / folder).chmod(0o700)
-    (scene.home / "duly.db.run/holders/hld_0.lock").touch()
+    for folder in (scene.run_folder, scene.run_folder / "holders"):
+        folder.chmod(0o700)
+    (scene.run_folder / "holders/hld_0.lock").touch()
 
 
 def gone(scene: Scene) -> None:
@@ -204,21 +214,21 @@ def no_inodes(scene: Scene) -> None:
 
 def damaged(scene: Scene) -> None:
     scene.add("hello")
-    with closing(sqlite3.connect(scene.store)) as raw:
+    with closing(sqlite3.connect(scene.file)) as raw:
         page = raw.execute("SELECT rootpage FROM sqlite_master WHERE name = 'tasks_name'").fetchone()[0]
-    with scene.store.open("r+b") as file:
+    with scene.file.open("r+b") as file:
         file.seek((page - 1) * 4096)
         file.write(b"\xff" * 4096)
 
 
 def older(scene: Scene) -> None:
     scene.add("hello")
-    sql(scene, "UPDATE alembic_version SET version_num = '0001'")
+    scene.sql("UPDATE alembic_version SET version_num = '0001'")
 
 
 def no_log(scene: Scene) -> None:
     scene.add("hello")
-    sql(scene, "PRAGMA journal_mode=DELETE")
+    scene.sql("PRAGMA journal_mode=DELETE")
 
 
 def unknown_key(scene: Scene) -> None:
@@ -255,7 +265,7 @@ WRONG: dict[Callable[[Scene], None], tuple[str, str, str, tuple[str, object] | N
     open_folder: ("open_to_others", "(mode 0755, not 0700)", "chmod 0700", ("wanted", "0700")),
     stale_lock: ("stale_locks", "the lock file of hld_0 is left", "duly serve", ("holders", ["hld_0"])),
     gone: ("store_gone", "other.db is gone", "duly restore BACKUP --store", None),
-    network: ("network_fs", "(nfs4 at /)", "local disk", ("file_system", "nfs4")),
+    network: ("network_fs", "lies on a network file system (nfs4 at /)", "local disk", ("file_system", "nfs4")),
     full: ("disk_almost_full", "40,960,000 of 4,096,000,000 bytes are free", "duly prune", ("free_bytes", 40_960_000)),
     no_inodes: ("disk_almost_full", "only 12 more files", "duly prune", ("free_files", 12)),
     damaged: ("damaged", "the store is damaged: ", "duly restore BACKUP", None),
@@ -267,7 +277,15 @@ WRONG: dict[Callable[[Scene], None], tuple[str, str, str, tuple[str, object] | N
 }
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.__name__)
+OF_A_FILE = {open_store, damaged, no_log}
+"""What can be wrong with a file of our own; a server looks after its files itself."""
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [pytest.param(one, marks=[pytest.mark.file] * (one in OF_A_FILE)) for one in WRONG],
+    ids=lambda wrong: wrong.__name__,
+)
 def test_what_is_wrong_is_found_with_its_figures_and_what_to_do(scene: Scene, wrong: Callable[[Scene], None]) -> None:
     wrong(scene)
     check, text, hint, figure = WRONG[wrong]
@@ -284,28 +302,30 @@ def test_what_is_wrong_is_found_with_its_figures_and_what_to_do(scene: Scene, wr
     assert called.out.endswith("1 finding\n")
 
 
+@pytest.mark.file
 def test_a_store_whose_very_tables_are_damaged_is_found_damaged(scene: Scene) -> None:
     scene.add("hello")
-    with scene.store.open("r+b") as file:
+    with scene.file.open("r+b") as file:
         file.seek(100)
         file.write(b"\xff" * 8)
     assert set(found(scene)) == {"damaged"}
 
 
+@pytest.mark.file
 def test_what_is_no_store_of_ours_is_refused_and_left_as_it_is(scene: Scene) -> None:
-    scene.store.write_text("a diary")
+    scene.file.write_text("a diary")
     called = scene.call("doctor")
     assert (called.code, called.out) == (5, "")
-    assert scene.store.read_text() == "a diary"
-    scene.store.unlink()
+    assert scene.file.read_text() == "a diary"
+    scene.file.unlink()
     scene.add("hello")
-    scene.store.unlink()
+    scene.file.unlink()
     assert scene.call("doctor").code == 5, "and so is one that is gone"
 
 
 def test_a_store_for_newer_versions_only_is_refused_by_doctor_too(scene: Scene) -> None:
     scene.add("hello")
-    sql(scene, "UPDATE meta SET value = '99.0' WHERE key = 'lowest_version'")
+    scene.sql("UPDATE meta SET value = '99.0' WHERE key = 'lowest_version'")
     assert scene.call("doctor").code == 5
 
 
@@ -329,7 +349,7 @@ def test_programs_are_looked_for_by_the_path_of_who_serves(scene: Scene, monkeyp
 
         mine = processes.read(os.getpid())
         assert mine is not None
-        sql(scene, "UPDATE holders SET pid = ?, ticks = ?", os.getpid(), mine.ticks)
+        scene.sql("UPDATE holders SET pid = ?, ticks = ?", os.getpid(), mine.ticks)
         item = found(scene)["program_missing"]
     assert "the PATH of who serves" in item["message"]
 
@@ -337,14 +357,14 @@ def test_programs_are_looked_for_by_the_path_of_who_serves(scene: Scene, monkeyp
 def test_a_holder_that_serves_clears_the_locks_of_others_so_they_are_no_finding(scene: Scene) -> None:
     scene.add("hello")
     served(scene)
-    (scene.home / "duly.db.run/holders/hld_x.lock").touch()
+    (scene.run_folder / "holders/hld_x.lock").touch()
     assert found(scene) == {}
 
 
 def test_of_very_many_findings_of_one_kind_the_first_are_told_and_the_rest_counted(scene: Scene) -> None:
     for number in range(55):
         scene.add(f"t{number}")
-    sql(scene, "UPDATE tasks SET definition = '{}'")
+    scene.sql("UPDATE tasks SET definition = '{}'")
     items = scene.call("doctor", "--json").json["items"]
     assert len(items) == 51
     assert items[-1]["message"] == "and 5 more of this kind"

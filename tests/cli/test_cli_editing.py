@@ -348,11 +348,7 @@ def test_times_may_be_written_as_toml_has_them(editor: Editor) -> None:
 
 
 def test_a_broken_definition_is_mended_in_the_editor(editor: Editor) -> None:
-    import sqlite3
-
-    with sqlite3.connect(editor.scene.store) as raw:
-        raw.execute("UPDATE tasks SET definition = replace(definition, '\"2h\"', '\"2 hours\"')")
-    raw.close()
+    editor.scene.sql("UPDATE tasks SET definition = replace(definition, '\"2h\"', '\"2 hours\"')")
     called = editor.edit({'max_age = "2 hours"': 'max_age = "4h"'})
     assert called.code == 0, called
     assert "# It no longer reads: rules.max_age: `hours` is not a unit" in editor.seen[0]

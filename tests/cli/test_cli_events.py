@@ -6,8 +6,6 @@ import pytest
 from cli_scene import Scene
 
 from duly.cli.table import cells_of
-from duly.store import Store
-from duly.store.address import Address
 
 EVENT = {"id", "source", "key", "at", "by", "through", "data"}
 EMITTED = {*EVENT, "again", "runs", "not_opened"}
@@ -88,10 +86,8 @@ def test_data_may_come_from_a_file_and_are_kept_as_they_stand_there(listening: S
     (listening.home / "push.json").write_text(text)
     answer = listening.ok("emit", "git.push", "--data", f"@{listening.home}/push.json", "--json").json
     assert [run["task_name"] for run in answer["runs"]] == ["build"]
-    store = Store.open(Address(path=listening.store), listening.env)
-    with store.read() as session:
+    with listening.opened() as store, store.read() as session:
         kept = session.events.by_id(answer["id"])
-    store.close()
     assert kept is not None
     assert kept.body == text.strip()
     listening.ok("emit", "git.push")
@@ -124,12 +120,8 @@ def test_large_data_are_cut_on_the_screen_and_whole_in_json(listening: Scene) ->
 
 
 def test_a_pruned_event_leaves_its_run_its_id(listening: Scene) -> None:
-    import sqlite3
-
     answer = listening.ok(*PUSH, "--json").json
-    with sqlite3.connect(listening.store) as raw:
-        raw.execute("DELETE FROM events")
-    raw.close()
+    listening.sql("DELETE FROM events")
     shown = listening.ok("show", answer["runs"][0]["id"], "--json").json
     assert shown["event"] == {"id": answer["id"], "source": None, "key": None, "at": None}
     assert answer["runs"][0]["id"] in listening.ok("show", answer["runs"][0]["id"]).out
@@ -195,4 +187,4 @@ def test_a_cycle_of_chains_is_refused_and_spelled_out_and_a_dry_run_says_so_too(
 def test_a_store_that_is_not_there_is_not_made_by_an_event(scene: Scene) -> None:
     called = scene.call("emit", "deploy")
     assert called.code == 5
-    assert not scene.store.exists()
+    assert not scene.is_made()

@@ -9,13 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from by_hand import by_hand
 from duly.cli.yaml_text import yaml_lines
 from duly.core.task import Definition
 from duly.definitions import read_definition
 from duly.operations.exporting import written
-from duly.store import Store
-from duly.store.address import Address
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 ODD = (
@@ -84,11 +81,8 @@ def old(text: str) -> Any:
 
 
 def definitions(scene: Scene) -> dict[str, Definition]:
-    store = Store.open(Address(path=scene.store), scene.env)
-    with store.read() as session:
-        found = {task.definition.name: task.definition for task in session.tasks.page()}
-    store.close()
-    return found
+    with scene.opened() as store, store.read() as session:
+        return {task.definition.name: task.definition for task in session.tasks.page()}
 
 
 def read(item: Any) -> Definition:
@@ -143,10 +137,7 @@ def test_only_the_named_tasks_are_exported_each_once_in_the_order_of_asking(scen
 def test_a_broken_task_is_left_out_and_named_and_the_exit_code_says_so(scene: Scene) -> None:
     broken = scene.add("broken")["id"]
     scene.add("sound")
-    store = Store.open(Address(path=scene.store), scene.env)
-    with store.write() as session:
-        by_hand(session.line, "UPDATE tasks SET definition = '{}' WHERE id = ?", broken)
-    store.close()
+    scene.sql("UPDATE tasks SET definition = '{}' WHERE id = ?", broken)
     called = scene.call("export")
     assert called.code == 1
     assert [item["name"] for item in old(called.out)["tasks"]] == ["sound"]

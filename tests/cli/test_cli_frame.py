@@ -44,7 +44,7 @@ def test_the_store_is_taken_before_and_after_the_command(scene: Scene, before: b
     add = ("add", "x", "--when", "manual", "--", "true")
     scene.ok(*other, *add) if before else scene.ok(*add[:4], *other, *add[4:])
     assert (scene.home / "other.db").exists()
-    assert not scene.store.exists()
+    assert not scene.is_made()
 
 
 def test_reading_makes_nothing_where_there_is_no_store(scene: Scene) -> None:
@@ -54,8 +54,10 @@ def test_reading_makes_nothing_where_there_is_no_store(scene: Scene) -> None:
         assert "there is no store at" in called.err
         assert scene.ok(*ask, "--json").err == ""
     assert list(scene.home.iterdir()) == []
+    assert not scene.is_made()
 
 
+@pytest.mark.file
 def test_the_default_store_lies_in_the_data_folder(scene: Scene) -> None:
     scene.monkeypatch.delenv("DULY_STORE")
     assert scene.ok("list").code == 0

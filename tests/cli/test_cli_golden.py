@@ -146,10 +146,6 @@ def test_the_world_is_the_same_to_the_letter_each_time(scene: Scene) -> None:
     assert BEGINS + DAY + HOUR > BEGINS
     with world(scene) as w:
         first = _lived(w).screen(80, "ledger")
-    scene.store.unlink()
-    for left in scene.home.glob("duly.db*"):
-        if left.is_file():
-            left.unlink()
+    scene.anew()
     with world(scene) as again:
-        scene.ok("init")
         assert _lived(again).screen(80, "ledger") == first

@@ -9,12 +9,10 @@ import pytest
 from cli_scene import Scene
 from test_cli_shapes import HOLDER, fields
 
-from by_hand import by_hand, file_line
+from by_hand import statements
 from duly import clock
 from duly.core.task import Task
 from duly.operations import holding
-from duly.store import Store
-from duly.store.address import Address
 from duly.store.rows import HolderRow
 from duly.store.waiting import Claim
 
@@ -23,10 +21,9 @@ FENCE = """task task_name project fence current reason highest run attempt state
 
 def register(scene: Scene, *states: str) -> list[str]:
     """Enter holders into the store; those whose state is a life's get a lock that this process holds."""
-    store = Store.open(Address(path=scene.store), scene.env)
-    folder = store.run_folder / "holders"
+    folder = scene.run_folder / "holders"
     folder.mkdir(parents=True, exist_ok=True)
-    with store.write() as session:
+    with scene.opened() as store, store.write() as session:
         for number, state in enumerate(states):
             row = HolderRow(
                 id=f"hld_{number}",
@@ -37,7 +34,7 @@ def register(scene: Scene, *states: str) -> list[str]:
                 ticks=1,
                 started_at=session.now - timedelta(hours=1),
                 last_beat_at=session.now - timedelta(seconds=9),
-                beat_lease_us=0,
+                beat_lease_us=0 if state == "dead" else session.lease_us,
                 lease_for=timedelta(seconds=100),
                 state="alive" if state == "dead" else state,
                 slots=4,
@@ -51,7 +48,6 @@ def register(scene: Scene, *states: str) -> list[str]:
             if state != "dead":
                 descriptor = os.open(folder / f"{row.id}.lock", os.O_RDWR | os.O_CREAT, 0o600)
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
-    store.close()
     return [f"hld_{number}" for number in range(len(states))]
 
 
@@ -85,8 +81,7 @@ def claimed(scene: Scene, name: str = "hello") -> Task:
     """A task whose run was claimed: its first fence is given."""
     scene.add(name)
     scene.ok("run", name)
-    store = Store.open(Address(path=scene.store), scene.env)
-    with store.write() as session:
+    with scene.opened() as store, store.write() as session:
         (run,) = session.waiting.claimable(session.now, 10, holder="hld_a")
         session.tasks.raise_fences([(run.task, 1)])
         session.waiting.claim(
@@ -104,7 +99,6 @@ def claimed(scene: Scene, name: str = "hello") -> Task:
             ]
         )
         task = session.tasks.by_id(run.task)
-    store.close()
     assert task is not None
     return task
 
@@ -134,11 +128,8 @@ def test_a_fence_that_does_not_hold_its_run_is_answered_no_with_the_reason(
     scene: Scene, change: str, fence: str, reason: str | None, text: str
 ) -> None:
     claimed(scene)
-    store = Store.open(Address(path=scene.store), scene.env)
-    with store.write() as session:
-        for statement in filter(None, change.split(";")):
-            by_hand(session.line, statement)
-    store.close()
+    for statement in filter(None, change.split(";")):
+        scene.sql(statement)
     if reason == "invalid":
         assert scene.call("fence", "hello", fence).code == 2
         return
@@ -176,12 +167,8 @@ def test_the_project_a_work_was_told_parts_tasks_of_one_name(scene: Scene) -> No
 
 def test_asking_for_a_fence_costs_no_more_than_a_task_and_its_live_runs(scene: Scene, tmp_path: Path) -> None:
     claimed(scene)
-    store = Store.open(Address(path=scene.store), scene.env)
-    seen: list[str] = []
-    with store.read() as session:
+    with scene.opened() as store, store.read() as session:
         task = session.tasks.named("hello")[0]
-        file_line(store).raw.set_trace_callback(seen.append)
-        assert holding.fence(session, task, 1)["current"]
-        file_line(store).raw.set_trace_callback(None)
-    store.close()
+        with statements(session.line) as seen:
+            assert holding.fence(session, task, 1)["current"]
     assert len(seen) == 1

@@ -9,7 +9,7 @@ NOISE = b"plain\n\xff\x00\x1b[31mred\x1b[0m\r\n" + "日本🚀".encode() + b"\nn
 
 
 def folder_of(scene: Scene, run: str, fence: int) -> Path:
-    folder = Path(f"{scene.store}.run/attempts/{run}.{fence}")
+    folder = scene.run_folder / "attempts" / f"{run}.{fence}"
     folder.mkdir(parents=True)
     return folder
 

@@ -47,7 +47,7 @@ def test_missed_can_be_asked_of_one_task_and_of_what_waits_for_an_answer(scene: 
 
 def test_missed_of_no_store_and_of_nothing_missed_says_so_and_is_no_failure(scene: Scene) -> None:
     assert scene.ok("missed", "--json").json == {"items": [], "next": None}
-    assert not scene.store.exists()
+    assert not scene.is_made()
     scene.add("hello")
     assert scene.ok("missed").err == "hint: nothing was missed\n"
     assert scene.ok("missed", "--open").err == "hint: no offer waits for an answer\n"

@@ -1,7 +1,5 @@
 """What people see: tables on narrow and wide screens, and why a run stands as it does."""
 
-import sqlite3
-
 import pytest
 from cli_scene import Scene, ended
 
@@ -143,9 +141,7 @@ def test_status_names_what_fails_and_what_is_done_does_not_fail(scene: Scene) ->
         if name != "good":
             ended(scene, task["id"])
     assert "2 tasks: bad, soon (why: duly runs)" in scene.ok("status").out
-    with sqlite3.connect(scene.store) as raw:
-        raw.execute("UPDATE tasks SET done = 1 WHERE name = 'soon'")
-    raw.close()
+    scene.sql("UPDATE tasks SET done = true WHERE name = 'soon'")
     assert "1 task: bad (why: duly runs)" in scene.ok("status").out
     found = scene.ok("status", "--json").json
     assert (found["failing"], found["failing_tasks"]) == (1, ["bad"])

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from by_hand import by_hand
+import databases
+from by_hand import by_hand, dump_of
 from duly import Duly
 from duly.store import Store
-from duly.store.address import Address
 
 WITHIN_S = 60.0
 SHOP = """
@@ -57,7 +57,9 @@ class Home:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
-        self.store = folder / "duly.db"
+        self.place = databases.unmade(folder)
+        self.store = databases.given(self.place)
+        """How a program names the store."""
         self.witness = folder / "witness"
         self.name = f"shop_{folder.name}".replace("-", "_")
         self._monkeypatch = monkeypatch
@@ -81,9 +83,14 @@ class Home:
         self._open.append(made)
         return made
 
+    def is_made(self) -> bool:
+        """Whether anything stands at the store's address."""
+        return dump_of(self.place) is not None
+
     def program(self, text: str, *words: str, name: str = "program.py") -> subprocess.Popen[str]:
         """Start a program in this home; `WITHIN_S` is what a test gives it."""
-        (self.folder / name).write_text(text)
+        # Programs say where their store is as people do who keep it in a file beside them.
+        (self.folder / name).write_text(text.replace('"duly.db"', repr(self.store)))
         return subprocess.Popen(
             [sys.executable, *(words or (name,))],
             cwd=self.folder,
@@ -110,7 +117,7 @@ class Home:
 
     def cli(self, *words: str) -> str:
         done = subprocess.run(
-            [sys.executable, "-m", "duly", "--store", str(self.store), *words],
+            [sys.executable, "-m", "duly", "--store", self.store, *words],
             env=self.environ(),
             cwd=self.folder,
             capture_output=True,
@@ -126,7 +133,7 @@ class Home:
         return [line.split() for line in self.witness.read_text().splitlines()] if self.witness.exists() else []
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
-        store = Store.find(Address(path=self.store), {"HOME": str(self.folder)})
+        store = Store.find(self.place, {"HOME": str(self.folder)})
         assert store is not None
         try:
             with store.read() as session:

@@ -198,7 +198,7 @@ def test_what_a_child_writes_is_not_lost_when_its_parent_ends_and_another_thinks
         program.wait(60)
         until((home.folder / "ready").exists)
         # Whoever closes the last connection to a file takes its log away; who has it open must be seen by that.
-        home.ran("from duly import Duly\nwith Duly('duly.db') as duly: duly.define('other', call='json:dumps')")
+        home.ran("from duly import Duly\nwith Duly(\"duly.db\") as duly: duly.define('other', call='json:dumps')")
         (home.folder / "go").touch()
         until(lambda: not home.leftovers())
     assert [run.json["occurrence"] for run in home.duly().runs()] == ["manual:late"]

@@ -5,12 +5,12 @@ import signal
 import threading
 import time
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 from face_scene import Home, until
 
+import databases
 from duly import Invalid, Refused
 from duly.app.background import LOG
 
@@ -268,11 +268,9 @@ def test_a_store_that_vanishes_under_a_holder_in_the_background_ends_no_program(
     monkeypatch.setattr("duly.app.background.AGAIN_AFTER_S", 0.2)
     duly = home.duly()
     duly.start(beat="1s", lease="6s")
-    moved = Path(f"{home.store}.moved")
-    home.store.rename(moved)
-    until(lambda: "the store is away, and is tried again" in caplog.text)
-    assert duly.serving
-    moved.rename(home.store)
+    with databases.away(home.place):
+        until(lambda: "the store is away, and is tried again" in caplog.text)
+        assert duly.serving
     duly.define("nightly", call=home.shop.nightly)
     assert duly.wait(duly.run("nightly"), 60).outcome == "succeeded"
     assert duly.stop(60)

@@ -25,7 +25,7 @@ def test_a_decorated_function_stays_as_it_is_and_nothing_is_written_before_the_s
     duly = home.duly()
     before = home.shop.nightly
     assert duly.task("daily 08:00", zone="Europe/Berlin", on_missed="skip")(before) is before
-    assert not home.store.exists()
+    assert not home.is_made()
     [task] = duly.tasks()
     assert (task.name, task.project, task.enabled, task.version) == ("nightly", "default", True, 1)
     assert task.json["action"]["function"] == f"{home.name}:nightly"
@@ -97,7 +97,7 @@ def test_what_cannot_be_imported_cannot_be_called_and_is_refused_when_it_is_defi
     with pytest.raises(Invalid) as caught:
         home.duly().define("x", call=function)
     assert said in caught.value.message
-    assert not home.store.exists() or home.duly().tasks() == []
+    assert not home.is_made() or home.duly().tasks() == []
 
 
 def test_a_function_that_is_not_where_its_name_says_is_refused_and_a_mere_name_is_warned_of(
@@ -158,7 +158,7 @@ def test_what_means_nothing_is_refused_with_its_field_and_nothing_is_written(hom
     with pytest.raises((Invalid, TypeError)) as caught:
         home.duly().define("x", *when, **work)
     assert said in str(caught.value)
-    assert not home.store.exists()
+    assert not home.is_made()
 
 
 def test_the_keywords_of_python_are_the_rules_of_the_table() -> None:
@@ -270,7 +270,7 @@ def test_without_a_store_there_is_nothing_to_see_and_nothing_is_made(home: Home)
         duly.get("x")
     with pytest.raises(StoreAway):
         duly.run("x")
-    assert not home.store.exists()
+    assert not home.is_made()
     for wrong in ("", ":memory:", "postgresql://host/db", "sqlite://x", str(home.folder)):
         with pytest.raises(StoreAway):
             Duly(wrong).define("x", call="json:dumps")
@@ -279,7 +279,7 @@ def test_without_a_store_there_is_nothing_to_see_and_nothing_is_made(home: Home)
 def test_the_store_is_what_the_command_line_would_take(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     assert Duly().define("default", call="json:dumps").name == "default"
     assert (home.folder / ".local/share/duly/duly.db").exists()
-    monkeypatch.setenv("DULY_STORE", str(home.store))
+    monkeypatch.setenv("DULY_STORE", home.store)
     Duly().define("named", call="json:dumps")
     assert [task.name for task in home.duly().tasks()] == ["named"]
     monkeypatch.chdir(home.folder)

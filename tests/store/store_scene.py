@@ -2,11 +2,9 @@
 
 import re
 import sqlite3
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +23,7 @@ from duly.holder.settling import Delivery, Settled, Settler, Verdict
 from duly.operations import tasks as task_operations
 from duly.operations.audit import verify
 from duly.ports import Assignment, Detached, How, Outcome
-from duly.store import Store, making, postgres
+from duly.store import Store, postgres
 from duly.store.address import Address, Place
 from duly.store.engine import DIALECT
 from duly.store.sql import SIZES, Batch, Statement
@@ -221,7 +219,7 @@ def made(folder: Path) -> Place:
         return databases.fresh(folder)
     address = Address(path=folder / "duly.db")
     if not address.path.exists():
-        address.path.write_bytes(blank())
+        address.path.write_bytes(databases.blank())
         address.path.chmod(0o600)
     return address
 
@@ -232,15 +230,6 @@ def sql(address: Place, text: str, *values: object) -> list[tuple[Any, ...]]:
         with closing(sqlite3.connect(address.path, isolation_level=None)) as raw:
             return raw.execute(text, values).fetchall()
     return rows_on_server(address, text, *values)
-
-
-@lru_cache(maxsize=1)
-def blank() -> bytes:
-    """The bytes of a store as the house makes it, made once."""
-    with tempfile.TemporaryDirectory() as name:
-        address = Address(path=Path(name) / "duly.db")
-        assert making.make(address, {"HOME": name})
-        return address.path.read_bytes()
 
 
 @contextmanager

@@ -8,9 +8,9 @@ import pytest
 from store_disk import entry, write_one
 from store_scene import HOUR, MINUTE, NINE, Scene, hourly, losing, minutely, scene
 
-from by_hand import by_hand, file_line
+from by_hand import by_hand, file_line, locked
 from duly.core.run import Entry
-from duly.errors import StoreAway, StoreUnknown
+from duly.errors import StoreAway, StoreBusy, StoreUnknown
 from duly.holder.settling import Returned
 from duly.operations import runs as run_operations
 from duly.store import Session, Store
@@ -155,3 +155,14 @@ def test_an_ask_by_hand_whose_answer_was_lost_is_safe_to_repeat_with_its_key(tmp
         run_operations.run_now(s.store, "one", by="ann", key="k")
         assert len(s.runs()) == 1
         assert s.kinds().count("opened") == 1
+
+
+def test_a_turn_that_did_not_come_in_time_leaves_the_connection_as_good_as_it_was(tmp_path: Path) -> None:
+    with scene(tmp_path) as s:
+        with locked(s.address):
+            for _ in range(2):
+                with pytest.raises(StoreBusy, match="is locked by another process"), s.store.write(patience_s=0.05):
+                    raise AssertionError("it was locked")
+            assert s.entries() == []
+        write_one(s.store)
+        assert len(s.entries()) == 1

@@ -12,8 +12,9 @@ from sqlalchemy import Column, Connection, create_engine, inspect
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects import sqlite as sqlite_dialect
 from sqlalchemy.engine import Dialect
-from store_scene import blank, scene
+from store_scene import scene
 
+import databases
 import duly.store
 from duly.store import indexes, tables
 from duly.store.sql import REGISTERED, SIZES, Batch, Statement, cut
@@ -77,7 +78,7 @@ def test_a_batch_binds_no_more_values_than_the_oldest_sqlite_takes() -> None:
 @pytest.fixture
 def migrated(tmp_path: Path) -> Path:
     path = tmp_path / "migrated.db"
-    path.write_bytes(blank())
+    path.write_bytes(databases.blank())
     return path
 
 

@@ -8,6 +8,7 @@ from why_scene import Stage
 from why_screens import SCENES
 from why_write import GOLDEN, shown
 
+from by_hand import dump_of
 from duly.cli.table import cells_of
 
 LINES = 24
@@ -64,8 +65,8 @@ def test_the_readmes_screen_is_a_real_one() -> None:
 
 def test_asking_changes_nothing(stage: Stage) -> None:
     ask = SCENES["what-did-not-run-as-planned"](stage)
-    before = (stage.folder / "duly.db").read_bytes()
+    before = dump_of(stage.place)
     stage.call(*ask)
     stage.call("why", "sync")
     stage.call("why", "sync", "--at", "+1d")
-    assert (stage.folder / "duly.db").read_bytes() == before
+    assert dump_of(stage.place) == before

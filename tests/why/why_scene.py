@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import databases
 from by_hand import by_hand
 from duly import ids
 from duly.cli.frame import run as run_cli
@@ -28,7 +29,6 @@ from duly.operations import tasks
 from duly.operations.why import why
 from duly.operations.why_values import Why
 from duly.store import Session, Store
-from duly.store.address import Address
 from duly.store.rows import HolderRow
 from duly.store.switches import move
 from duly.zones import zone
@@ -104,6 +104,7 @@ class Stage:
     """One store; the machine's clocks say what the test says, and so do ids."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        databases.copy_blank(monkeypatch)
         self.now = instant("2026-12-01 08:00")
         self.folder = folder
         self.holders: list[Hand] = []
@@ -111,14 +112,17 @@ class Stage:
         monkeypatch.setattr("duly.clock.now", lambda: self.now)
         monkeypatch.setattr("duly.clock.lease_us", lambda: to_us(self.now) - to_us(instant("2026-01-01 00:00")))
         monkeypatch.setattr("duly.clock.boot_id", lambda: BOOT)
-        monkeypatch.setattr("duly.chance.token_bytes", draw.randbytes)
         for name in ("XDG_DATA_HOME", "XDG_STATE_HOME", "NO_COLOR", "FORCE_COLOR", "DULY_RUN"):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv("HOME", str(folder))
         monkeypatch.setenv("TZ", "Europe/Berlin")
-        monkeypatch.setenv("DULY_STORE", str(folder / "duly.db"))
+        databases.by_this_clock(monkeypatch)
+        self.place = databases.unmade(folder)
+        monkeypatch.setenv("DULY_STORE", databases.given(self.place))
         self._patch = monkeypatch
-        self.store = Store.open(Address(path=folder / "duly.db"), {"HOME": str(folder)}, create=True)
+        self.store = Store.open(self.place, {"HOME": str(folder)}, create=True)
+        # Only now: how many draws it takes to make a store is of the database, and ids are the same on both.
+        monkeypatch.setattr("duly.chance.token_bytes", draw.randbytes)
 
     def close(self) -> None:
         for hand in self.holders:

@@ -17,7 +17,7 @@ from duly.app.service import opened
 from duly.config import in_force, load
 from duly.errors import StoreAway
 from duly.store.address import Address, Place, ServerAddress, resolve
-from duly.store.engines import engine_of
+from duly.store.engines import stands
 from duly.store.store import Store
 
 if TYPE_CHECKING:
@@ -64,9 +64,7 @@ class Lines:
 
     def exists(self) -> bool:
         """There is a store, or something else, at its place."""
-        if isinstance(self.address, Address):
-            return self.address.path.exists()
-        return engine_of(self.address, os.environ).exists()
+        return stands(self.address, os.environ)
 
     def close(self) -> None:
         """Close what nobody uses now."""

@@ -122,6 +122,7 @@ def init(address: Place) -> bool:
         engine = engine_of(address, os.environ)
         made = not engine.exists()
         engine.make()
+        engine.leave()
     Store.open(address).close()
     return made
 

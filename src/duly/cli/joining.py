@@ -79,10 +79,9 @@ def find() -> "Store | None":
 
 def standing(where: "Place") -> bool:
     """Say whether there is something at a store's address."""
-    from duly.store.address import Address
-    from duly.store.engines import engine_of
+    from duly.store.engines import stands
 
-    return where.path.exists() if isinstance(where, Address) else engine_of(where, os.environ).exists()
+    return stands(where, os.environ)
 
 
 @contextmanager

@@ -90,7 +90,9 @@ def of_file(address: Place, why: str, *, hint: str) -> Address:
 def _migrated(address: ServerAddress, environ: Mapping[str, str]) -> Migrated:
     from duly.store.server_engine import ServerEngine, upgrade
 
-    found = ServerEngine(address, environ).found()
+    server = ServerEngine(address, environ)
+    found = server.found()
+    server.leave()
     if found is None:
         raise StoreAway(f"there is no store at {address} yet", hint="duly init, or add a first task")
     older = making.check_version(found, address)

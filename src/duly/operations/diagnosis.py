@@ -18,6 +18,7 @@ from duly.store import Session, Store, copies, engine, making
 from duly.store.address import Address, Place, ServerAddress
 from duly.store.migrations import REVISIONS
 
+Looks = dict[str, Callable[[], Iterator[Ailment]]]
 FULL = 2
 """The level of `PRAGMA synchronous` at which a commit is on disk when it is answered."""
 ONE_CHECK_MOST = 50
@@ -35,7 +36,7 @@ class Examined:
 
 def examine(address: Place, environ: Mapping[str, str]) -> Examined:
     """Look at everything; StoreAway and StoreNewer only where there is nothing that could be looked at."""
-    looks: dict[str, Callable[[], Iterator[Ailment]]] = {
+    looks: Looks = {
         "settings": lambda: diagnosis_host.settings(environ),
         "stores": lambda: diagnosis_host.stores(environ),
     }
@@ -45,17 +46,14 @@ def examine(address: Place, environ: Mapping[str, str]) -> Examined:
         facts |= {"sqlite": sqlite3.sqlite_version}
     store = None
     if isinstance(address, ServerAddress):
-        store = Store.find(address, environ)
-        if store is not None:
-            facts |= _of_server(store)
-            looks |= {"server": _on(store, _server)}
+        store = _served(address, environ, facts, looks)
     elif address.path.exists():
         facts |= _of_file(address)
         looks |= {
             "file": lambda: _file(address, facts),
             "place": lambda: diagnosis_host.place(address),
-            "rights": lambda: diagnosis_host.rights(address),
-            "locks": lambda: diagnosis_host.locks(address),
+            "rights": lambda: diagnosis_host.rights(address.run_folder, address.path),
+            "locks": lambda: diagnosis_host.locks(address.run_folder),
         }
         store = _opened(address, environ, facts)
     else:
@@ -158,6 +156,44 @@ def _of_file(address: Address) -> dict[str, object]:
     return facts
 
 
+def _served(address: ServerAddress, environ: Mapping[str, str], facts: dict[str, object], looks: Looks) -> Store | None:
+    """Open a store on a server for reading; None where there is none, and where it is older, which is a finding."""
+    from duly.store.server_engine import ServerEngine
+
+    server = ServerEngine(address, environ)
+    try:
+        found = server.found()
+        older = found is not None and making.check_version(found, address)
+    finally:
+        server.leave()
+    if found is None:
+        return None
+    if older:
+        facts |= {"revision": found.revision}
+        looks |= {"server": lambda: _pending(found.revision, "duly migrate (back it up with pg_dump first)")}
+        return None
+    store = Store.find(address, environ)
+    if store is not None:
+        folder = store.run_folder
+        facts |= _of_server(store)
+        looks |= {
+            "server": _on(store, _server),
+            "place": lambda: diagnosis_host.run_folder(folder),
+            "rights": lambda: diagnosis_host.rights(folder),
+            "locks": lambda: diagnosis_host.locks(folder),
+        }
+    return store
+
+
+def _pending(revision: object, hint: str) -> Iterator[Ailment]:
+    yield Ailment(
+        check="migration_pending",
+        text=f"the store is of revision {revision}, and this version works with {REVISIONS[-1]}",
+        details={"revision": revision, "wanted": REVISIONS[-1]},
+        hint=hint,
+    )
+
+
 def _of_server(store: Store) -> dict[str, object]:
     with store.read() as session:
         line = session.line
@@ -200,12 +236,7 @@ def _file(address: Address, facts: Mapping[str, object]) -> Iterator[Ailment]:
         )
         return
     if facts["revision"] in REVISIONS and facts["revision"] != REVISIONS[-1]:
-        yield Ailment(
-            check="migration_pending",
-            text=f"the store is of revision {facts['revision']}, and this version works with {REVISIONS[-1]}",
-            details={"revision": facts["revision"], "wanted": REVISIONS[-1]},
-            hint="duly migrate (it makes a backup first)",
-        )
+        yield from _pending(facts["revision"], "duly migrate (it makes a backup first)")
     if facts["journal_mode"] != "wal":
         yield Ailment(
             check="no_log",

@@ -60,40 +60,51 @@ def stores(environ: Mapping[str, str]) -> Iterator[Ailment]:
 
 def place(address: Address) -> Iterator[Ailment]:
     """The store lies on a disk of this machine that has room."""
-    mount = mounts.mount_of(address.path)
+    hint = "move it to a local disk: duly backup, and duly restore there"
+    yield from _disk("the store", address.path, address.path.parent, hint)
+
+
+def run_folder(folder: Path) -> Iterator[Ailment]:
+    """The run folder of a store on a server lies, or will lie, on a disk of this machine that has room."""
+    there = next(one for one in (folder, *folder.parents) if one.exists())
+    yield from _disk("the run folder", there, there, "set XDG_STATE_HOME to a folder on a local disk")
+
+
+def _disk(what: str, path: Path, folder: Path, hint: str) -> Iterator[Ailment]:
+    mount = mounts.mount_of(path)
     if mount is not None and mounts.is_network(mount.kind):
         yield Ailment(
             check="network_fs",
             subject=mount.place,
-            text=f"the store lies on a network file system ({mount.kind} at {mount.place}), whose locks cannot be"
+            text=f"{what} lies on a network file system ({mount.kind} at {mount.place}), whose locks cannot be"
             " relied on",
             details={"file_system": mount.kind, "mount": mount.place},
-            hint="move it to a local disk: duly backup, and duly restore there",
+            hint=hint,
         )
-    disk = os.statvfs(address.path.parent)
+    disk = os.statvfs(folder)
     free, size = disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize
     least = max(DISK_LEAST_BYTES, min(int(size * DISK_LEAST_SHARE), DISK_ENOUGH_BYTES))
     if free < least:
         yield Ailment(
             check="disk_almost_full",
-            subject=str(address.path.parent),
-            text=f"{free:,} of {size:,} bytes are free on the store's disk; below {least:,} it is almost full",
+            subject=str(folder),
+            text=f"{free:,} of {size:,} bytes are free on {what}'s disk; below {least:,} it is almost full",
             details={"free_bytes": free, "size_bytes": size, "least_bytes": least},
             hint="make room; duly prune takes old runs, their logs and their ledger away",
         )
     if disk.f_files and disk.f_favail < INODES_LEAST:
         yield Ailment(
             check="disk_almost_full",
-            subject=str(address.path.parent),
-            text=f"only {disk.f_favail:,} more files fit on the store's disk",
+            subject=str(folder),
+            text=f"only {disk.f_favail:,} more files fit on {what}'s disk",
             details={"free_files": disk.f_favail, "least_files": INODES_LEAST},
             hint="make room; duly prune takes the logs of old runs away",
         )
 
 
-def rights(address: Address) -> Iterator[Ailment]:
-    """The store, its log and its run folder are this user's alone."""
-    for path, wanted in _private(address):
+def rights(run_folder: Path, file: Path | None = None) -> Iterator[Ailment]:
+    """The run folder, and the file of a store in one, are this user's alone."""
+    for path, wanted in _private(run_folder, file):
         try:
             found = path.stat()
         except OSError:
@@ -116,12 +127,12 @@ def rights(address: Address) -> Iterator[Ailment]:
             )
 
 
-def locks(address: Address) -> Iterator[Ailment]:
+def locks(run_folder: Path) -> Iterator[Ailment]:
     """Who died left no lock file that nobody clears: a holder that serves clears those of others."""
-    alive = holders_alive(address.run_folder)
+    alive = holders_alive(run_folder)
     if alive:
         return
-    stale = sorted(lock_files(address.run_folder) - alive)
+    stale = sorted(lock_files(run_folder) - alive)
     if stale:
         yield Ailment(
             check="stale_locks",
@@ -134,8 +145,8 @@ def locks(address: Address) -> Iterator[Ailment]:
         )
 
 
-def _private(address: Address) -> Iterator[tuple[Path, int]]:
-    yield address.path.resolve(), 0o600
-    yield address.run_folder, 0o700
-    yield address.run_folder / "holders", 0o700
-    yield address.run_folder / "attempts", 0o700
+def _private(run_folder: Path, file: Path | None) -> Iterator[tuple[Path, int]]:
+    if file is not None:
+        yield file.resolve(), 0o600
+    for folder in (run_folder, run_folder / "holders", run_folder / "attempts"):
+        yield folder, 0o700

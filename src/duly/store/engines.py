@@ -29,7 +29,10 @@ class Engine(Protocol):
     """All who use it share this machine: what has no lease is proven dead by its lock."""
 
     def exists(self) -> bool:
-        """A store stands at the address; StoreAway where none can."""
+        """A store stands at the address, to be opened or left; StoreAway where none can."""
+
+    def leave(self) -> None:
+        """Let go of what the last look has opened."""
 
     def make(self) -> None:
         """Make the store where there is none yet."""
@@ -81,3 +84,14 @@ def engine_of(address: Place, environ: Mapping[str, str]) -> Engine:
     from duly.store.server_engine import ServerEngine
 
     return ServerEngine(address, environ)
+
+
+def stands(address: Place, environ: Mapping[str, str]) -> bool:
+    """Say whether there is a store, or something else, at a store's address."""
+    if isinstance(address, Address):
+        return address.path.exists()
+    engine = engine_of(address, environ)
+    try:
+        return engine.exists()
+    finally:
+        engine.leave()

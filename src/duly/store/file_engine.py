@@ -48,6 +48,9 @@ class FileEngine:
         check_path(self.address)
         making.make(self.address, self._environ)
 
+    def leave(self) -> None:
+        """Nothing to let go of: looking opened nothing."""
+
     def note(self) -> None:
         """Remember that a store stood here."""
         remember(self.address, self._environ)

@@ -141,6 +141,8 @@ class ServerLine:
     def told(self, error: Exception) -> StoreAway:
         """What a person is told of an error of the server's or of the connection's."""
         text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        if isinstance(error, pg.LockNotAvailable):
+            return StoreBusy(f"the store {self.address} is locked by another process")
         if isinstance(error, BUSY):
             return StoreBusy(f"the store {self.address} is busy: {text}")
         if isinstance(error, pg.DiskFull):
@@ -182,7 +184,11 @@ class ServerLine:
         patience_ms, turn_ms = max(1, int(patience_s * 1000)), int(TURN_S * 1000)
         figures = f"SET LOCAL lock_timeout = {patience_ms}; SET LOCAL statement_timeout = {turn_ms}"
         figures += f"; SET LOCAL idle_in_transaction_session_timeout = {turn_ms}"
-        cursor = self.raw.execute(f"{head}; {figures}{lock}; SELECT {STAMP}".encode())
+        try:
+            cursor = self.raw.execute(f"{head}; {figures}{lock}; SELECT {STAMP}".encode())
+        except BaseException:
+            self.rollback()  # a turn that did not come leaves the transaction begun, and broken
+            raise
         while cursor.nextset():
             pass
         [(self.stamp_us,)] = cursor.fetchall()

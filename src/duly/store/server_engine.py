@@ -34,13 +34,32 @@ class ServerEngine:
         self._looked_s = float("-inf")
 
     def exists(self) -> bool:
-        """The database can be reached, and a store of ours stands in it."""
+        """The database can be reached, and a store of ours stands in it; to be opened, or left, afterwards."""
         return self.found() is not None
 
     def found(self) -> Found | None:
         """What the database says of the store in it; None where there is none."""
-        self._line = self._line or ServerLine(self.address)
-        return self._found(self._line)
+        line, self._line = self._line or ServerLine(self.address), None
+        try:
+            found = self._found(line)
+        except psycopg.Error as error:
+            told = line.told(error)
+            line.close()
+            raise told from error
+        except BaseException:
+            line.close()
+            raise
+        if found is None:
+            line.close()
+        else:
+            self._line = line
+        return found
+
+    def leave(self) -> None:
+        """Close the connection of a look that is not followed by opening the store."""
+        line, self._line = self._line, None
+        if line is not None:
+            line.close()
 
     def make(self) -> None:
         """Make the store where there is none yet; one at a time."""
@@ -50,7 +69,7 @@ class ServerEngine:
     def note(self) -> None:
         """A database is not remembered: whether it is there is asked of its server."""
 
-    def open(self, *, readonly: bool, may_migrate: bool) -> ServerLine:  # noqa: ARG002 - a transaction says it
+    def open(self, *, readonly: bool, may_migrate: bool) -> ServerLine:
         """Give the first connection to a store that this version may use; an older one is brought up where wished."""
         line, self._line = self._line or ServerLine(self.address), None
         try:
@@ -64,7 +83,7 @@ class ServerEngine:
                         hint="back it up with pg_dump, then `duly migrate`",
                     )
                 upgrade(self.address)
-            self._store_id = str(line.scalar("SELECT value FROM meta WHERE key = 'store_id'"))
+            self._know(line, readonly=readonly)
         except psycopg.Error as error:
             told = line.told(error)
             line.close()
@@ -74,10 +93,10 @@ class ServerEngine:
             raise
         return line
 
-    def connect(self, *, readonly: bool) -> ServerLine:  # noqa: ARG002 - a transaction says it
+    def connect(self, *, readonly: bool) -> ServerLine:
         """Open one more connection to a store that was opened before."""
         line = ServerLine(self.address)
-        self._store_id = str(line.scalar("SELECT value FROM meta WHERE key = 'store_id'"))
+        self._know(line, readonly=readonly)
         return line
 
     def clock(self, line: ServerLine) -> Clock:
@@ -87,9 +106,7 @@ class ServerEngine:
     @property
     def run_folder(self) -> Path:
         """Where this host keeps holders' locks and attempts of this store."""
-        folder = state_folder(self._environ) / "run" / str(self._store_id)
-        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return folder
+        return state_folder(self._environ) / "run" / str(self._store_id)
 
     def check_here(self) -> None:
         """Nothing to see without asking the server, which every statement does."""
@@ -137,6 +154,13 @@ class ServerEngine:
         if line.scalar("SHOW server_encoding") != "UTF8":
             found.append("the database's encoding is not UTF8: not every name can be kept")
         return found
+
+    def _know(self, line: ServerLine, *, readonly: bool) -> None:
+        """Learn which store it is, and make the folder of run folders for who may need one; reading makes nothing."""
+        self._store_id = str(line.scalar("SELECT value FROM meta WHERE key = 'store_id'"))
+        if not readonly:
+            with contextlib.suppress(OSError):  # told by who needs it
+                self.run_folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def _found(self, line: ServerLine) -> Found | None:
         if (
