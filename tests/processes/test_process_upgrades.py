@@ -46,7 +46,11 @@ def test_hosts_of_the_older_version_go_on_while_a_newer_one_expands_the_store_an
     old.duly("add", "tick", "--when", "every 1s", "--overlap", "queue", "--", "true")
     holder = old.serve(drain="5s")
     wait_for(lambda: succeeded(old) > 1)
-    assert later(old, duly.__version__, "list").returncode == 5, "the newer one waits for its migration"
+    for words in (["list"], ["serve", "--until-idle"], ["add", "more", "--when", "manual", "--", "true"]):
+        early = later(old, duly.__version__, *words)
+        assert early.returncode == 5, words
+        assert "duly migrate" in early.stderr
+    assert hosts.admin("SELECT version_num FROM alembic_version") == [("0002",)], "nobody brings it up by the way"
     migrated = later(new, duly.__version__, "migrate")
     assert migrated.returncode == 0, migrated.stderr
     assert migrated.stdout.splitlines()[0].endswith(" from revision 0002 to 9999")

@@ -69,20 +69,21 @@ class ServerEngine:
     def note(self) -> None:
         """A database is not remembered: whether it is there is asked of its server."""
 
-    def open(self, *, readonly: bool, may_migrate: bool) -> ServerLine:
-        """Give the first connection to a store that this version may use; an older one is brought up where wished."""
+    def open(self, *, readonly: bool, may_migrate: bool) -> ServerLine:  # noqa: ARG002 - the same whatever is wished
+        """Give the first connection to a store that this version may use.
+
+        An older one is brought up by nobody who only opens it: other hosts are at work on it, and a person decides.
+        """
         line, self._line = self._line or ServerLine(self.address), None
         try:
             found = self._found(line)
             if found is None:
                 raise StoreAway(f"there is no store at {self.address} yet", hint="duly init, or add a first task")
             if self._is_older(found):
-                if not may_migrate:
-                    raise StoreAway(
-                        f"the store {self.address} is of an older version of Duly",
-                        hint="back it up with pg_dump, then `duly migrate`",
-                    )
-                upgrade(self.address)
+                raise StoreAway(
+                    f"the store {self.address} is of an older version of Duly",
+                    hint="back it up with pg_dump, then `duly migrate`",
+                )
             self._know(line, readonly=readonly)
         except psycopg.Error as error:
             told = line.told(error)
