@@ -243,7 +243,8 @@ class Sweeper:
         with self._store.write() as session:
             for id_ in dead:
                 row = session.holders.by_id(id_)
-                if row is None or row.state == "gone":
+                # One that only was silent may have beaten since it was looked at: its beat waits for nobody's turn.
+                if row is None or row.state == "gone" or not self._is_gone(row, session):
                     continue
                 session.holders.set_state(id_, "gone")
                 details: dict[str, object] = {"pid": row.pid, "host": row.host}

@@ -3,18 +3,18 @@
 All of it is read at one moment, page by page: what is kept meanwhile grows with what is live, not with what was.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 
 from duly.core.task import Task
 from duly.operations.audit_answers import answered
 from duly.operations.audit_crowds import counters, crowds
 from duly.operations.audit_events import event_fates, fates_twice
-from duly.operations.audit_fates import Finding, Later, fates
-from duly.operations.audit_runs import Runs
+from duly.operations.audit_fates import Fate, Finding, Later, fate_of, fate_of_opened, fates
+from duly.operations.audit_runs import DETAILS, KIND, OCCURRENCE, RUN, Runs, is_one_story, stands_as_told
 from duly.operations.audit_seats import Seats
 from duly.store import Session, Store
-from duly.store.auditing import Auditing, TaskLine
+from duly.store.auditing import ENTRY, Auditing, TaskLine, Told
 from duly.store.rows import mapping
 
 FINDINGS_MOST = 1_000
@@ -73,16 +73,15 @@ class _Verifying:
         task = self._session.tasks.by_id(id_)
         reading = _Reading(self._session, self._audit, id_, task)
 
-        def once() -> Iterator[TaskLine]:
+        def once() -> Iterator[Fate]:
             for page in self._audit.of_task(id_):
-                for line in page:
-                    reading.read(line)
-                    yield line
+                yield from reading.page(page)
                 reading.settle()
                 self._looked(len(page))
 
-        def again() -> Iterator[TaskLine]:
-            return (line for page in self._audit.of_task(id_) for line in page)
+        def again() -> Iterator[Fate]:
+            lines = (TaskLine._make(row[:ENTRY]) for page in self._audit.of_task(id_) for row in page)
+            return (fate for fate in map(fate_of, lines) if fate is not None)
 
         told = once()
         judged = [] if task is None else fates(self._session, task, told, again, most=FINDINGS_MOST)
@@ -104,8 +103,35 @@ class _Reading:
         self._runs = Runs(session, audit)
         self._later = None if task is None else Later(session, task)
 
-    def read(self, line: TaskLine) -> None:
-        """Take one more entry."""
+    def page(self, rows: Sequence[Told]) -> Iterator[Fate]:
+        """Take some more entries, and give the fates that they tell."""
+        at = 0
+        while at < len(rows):
+            if rows[at][KIND] == "opened" and self._is_plain(rows[at : at + 3]):
+                fate = fate_of_opened(rows[at][0], rows[at][OCCURRENCE])
+                at += 3
+            else:
+                line = TaskLine._make(rows[at][:ENTRY])
+                self._read(line)
+                fate = fate_of(line)
+                at += 1
+            if fate is not None:
+                yield fate
+
+    def _is_plain(self, rows: Sequence[Told]) -> bool:
+        """Take three entries at once that are the whole story of a run, the commonest; False: they are not."""
+        if len(rows) < 3 or not is_one_story(*rows):
+            return False
+        took, told = mapping(rows[1][DETAILS]), mapping(rows[2][DETAILS])
+        run, fence = rows[0][RUN], took.get("fence")
+        if not self._runs.is_new(run) or not stands_as_told(rows[1], rows[2], fence, told):
+            return False
+        if not self._seats.passed(run, took.get("seat"), fence):
+            return False
+        self._runs.passed(run)
+        return True
+
+    def _read(self, line: TaskLine) -> None:
         kind, run = line.kind, line.run
         # Of what opened a run, its occurrence says all.
         details = NOTHING if kind == "opened" or line.details is None else mapping(line.details)

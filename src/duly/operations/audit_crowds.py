@@ -8,19 +8,18 @@ from duly.store import Session
 from duly.store.auditing import Auditing
 from duly.store.rows import mapping
 
-FREES = frozenset({"ended", "returned"})
-
 
 def crowds(audit: Auditing) -> Iterator[Finding]:
     """P8: each claim that counts against limits saw all that was live, and room for itself."""
     live: dict[str, Mapping[str, int]] = {}
-    for kind, run, task, details in audit.claims():
-        if run is None:
-            continue
-        if kind == "claimed":
-            yield from _claimed(live, run, task, details)
-        elif kind in FREES or (run in live and mapping(details).get("next") == "retry"):
-            live.pop(run, None)
+    for page in audit.claims():
+        for _, kind, run, task, details in page:
+            if run is None:
+                continue
+            if kind == "claimed" and details is not None:
+                yield from _claimed(live, run, task, details)
+            elif run in live and (kind != "swept" or mapping(details).get("next") == "retry"):
+                del live[run]
 
 
 def counters(session: Session) -> Iterator[Finding]:
@@ -40,8 +39,8 @@ def counters(session: Session) -> Iterator[Finding]:
             yield Finding(promise="P8", task=None, run=None, text=text)
 
 
-def _claimed(live: dict[str, Mapping[str, int]], run: str, task: str | None, details: str | None) -> Iterator[Finding]:
-    told = mapping(details).get("limits") if details and '"limits"' in details else None
+def _claimed(live: dict[str, Mapping[str, int]], run: str, task: str | None, details: str) -> Iterator[Finding]:
+    told = mapping(details).get("limits")
     limits = told if isinstance(told, Mapping) else {}
     live.pop(run, None)
     if not limits:

@@ -45,8 +45,8 @@ BEFORE_ALL = datetime(1, 1, 1, tzinfo=UTC)
 def fates(
     session: Session,
     task: Task,
-    first_read: Iterable[TaskLine],
-    read: Callable[[], Iterable[TaskLine]],
+    first_read: Iterable[Fate],
+    read: Callable[[], Iterable[Fate]],
     *,
     most: int,
 ) -> list[Finding]:
@@ -59,9 +59,9 @@ def fates(
         return [found(text="no version of its definition is there")]
     held = eras(session, task)
     try:
-        return [found(text=text) for text in _judged(task, held, in_order(_told(first_read)), most)]
+        return [found(text=text) for text in _judged(task, held, in_order(first_read), most)]
     except FarOutOfOrder:
-        return [found(text=text) for text in _judged(task, held, in_passes(lambda: _told(read())), most)]
+        return [found(text=text) for text in _judged(task, held, in_passes(read), most)]
 
 
 class Later:
@@ -182,17 +182,25 @@ class _Walk:
             self.found.append(f"no fate for {_shown(following)}, which is not after the cursor")
 
 
-def _told(lines: Iterable[TaskLine]) -> Iterator[Fate]:
-    for line in lines:
-        if line.occurrence is None or not is_of_time(line.occurrence):
-            continue
-        if line.kind == "opened" and line.reason not in ASKED_LATER:
-            due = instant_of(line.occurrence)
-            yield Fate(due, line.seq, due, 1, f"{line.occurrence} (opened)", True)
-        elif line.kind in {"missed", "stretch"}:
-            first = instant_of(line.occurrence)
-            last = first if line.until_us is None else from_us(line.until_us)
-            yield Fate(first, line.seq, last, line.counted or 1, f"{line.occurrence} ({line.reason})", False)
+def fate_of(line: TaskLine) -> Fate | None:
+    """Give the fate that an entry tells, if it tells one."""
+    if line.occurrence is None:
+        return None
+    if line.kind == "opened" and line.reason not in ASKED_LATER:
+        return fate_of_opened(line.seq, line.occurrence)
+    if line.kind in {"missed", "stretch"} and is_of_time(line.occurrence):
+        first = instant_of(line.occurrence)
+        last = first if line.until_us is None else from_us(line.until_us)
+        return Fate(first, line.seq, last, line.counted or 1, f"{line.occurrence} ({line.reason})", False)
+    return None
+
+
+def fate_of_opened(seq: int, occurrence: str) -> Fate | None:
+    """Give the fate of an occurrence that was opened in its time, where time brought it."""
+    if not is_of_time(occurrence):
+        return None
+    due = instant_of(occurrence)
+    return Fate(due, seq, due, 1, f"{occurrence} (opened)", True)
 
 
 def _shown(instant: datetime | None) -> str:

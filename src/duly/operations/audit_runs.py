@@ -8,13 +8,17 @@ from dataclasses import replace
 
 from duly.core.ledger import Folded, fold
 from duly.core.run import Entry
-from duly.operations.audit_fates import BEFORE_ALL, Finding
+from duly.operations.audit_fates import ASKED_LATER, BEFORE_ALL, Finding
 from duly.store import Session
-from duly.store.auditing import Auditing, RunRow, TaskLine
+from duly.store.auditing import ENTRY, Auditing, Ended, RunRow, TaskLine, Told
 
 LATE = frozenset({"fence_lost", "outcome_late"})
 """What the ledger is told by who has lost a run, whatever became of it since."""
 ENDS = frozenset({"ended", "skipped"})
+KIND, OCCURRENCE, RUN, ATTEMPT, REASON, HOLDER, DETAILS = (
+    TaskLine._fields.index(name) for name in ("kind", "occurrence", "run", "attempt", "reason", "holder", "details")
+)
+STANDS_FOR = Ended._fields.index("occurrence")
 
 
 Story = list[tuple[TaskLine, Mapping[str, object]]]
@@ -29,6 +33,8 @@ class Runs:
         self._audit = audit
         self._open: dict[str, Story] = {}
         self._over: dict[str, Story] = {}
+        self._passed: set[str] = set()
+        """Runs whose whole story was taken at once."""
         self._again: set[str] = set()
         self._named: set[str] = set()
         """Runs of which something was found: it is said once."""
@@ -36,7 +42,7 @@ class Runs:
     def read(self, line: TaskLine, run: str, details: Mapping[str, object]) -> None:
         """Take one more entry."""
         one = line, details
-        if line.kind == "opened" and run not in self._open and run not in self._over:
+        if line.kind == "opened" and self.is_new(run):
             self._open[run] = [one]
             return
         story = self._open.get(run)
@@ -47,10 +53,18 @@ class Runs:
         if line.kind in ENDS:
             self._over[run] = self._open.pop(run)
 
+    def is_new(self, run: str) -> bool:
+        """Nothing was told of it lately."""
+        return run not in self._open and run not in self._over and run not in self._passed and run not in self._again
+
+    def passed(self, run: str) -> None:
+        """Note that the whole story of a run was told at once, and that it stands so."""
+        self._passed.add(run)
+
     def settle(self) -> Iterator[Finding]:
         """Look at the runs that have ended since the last time."""
         over, again = self._over, self._again
-        self._over, self._again = {}, set()
+        self._over, self._again, self._passed = {}, set(), set()
         rows = self._audit.rows([*over])
         for run, story in over.items():
             row = rows.get(run)
@@ -108,6 +122,34 @@ def told_right(row: RunRow, entries: Sequence[Entry]) -> Iterator[Finding]:
             if getattr(stands, name) != getattr(folded, name)
         ]
         yield Finding(promise="P4", task=row.task, run=row.id, text="; ".join(differing))
+
+
+def is_one_story(opened: Told, claimed: Told, ended: Told) -> bool:
+    """Say of three entries whether they tell that a run was opened in its time, claimed and ended, and nothing else."""
+    return (
+        claimed[KIND] == "claimed"
+        and ended[KIND] == "ended"
+        and opened[RUN] is not None
+        and opened[RUN] == claimed[RUN] == ended[RUN]
+        and opened[REASON] not in ASKED_LATER
+        and opened[OCCURRENCE] == ended[ENTRY + STANDS_FOR]
+    )
+
+
+def stands_as_told(claimed: Told, ended: Told, fence: object, told: Mapping[str, object]) -> bool:
+    """Say whether the row of that run is what they tell, and its end was written by who held it."""
+    state, outcome, reason, attempt, highest, _ = ended[ENTRY:]
+    last = told.get("fence")
+    return (
+        state == "ended"
+        and type(fence) is int
+        and type(last) is int
+        and 0 < fence == last == highest
+        and claimed[ATTEMPT] == attempt > 0
+        and claimed[HOLDER] == ended[HOLDER]
+        and told.get("outcome") == outcome
+        and ended[REASON] == reason
+    )
 
 
 def is_plain(row: RunRow, story: Story) -> bool:

@@ -23,6 +23,15 @@ class Seats:
         self._highest = max(self._highest, fence if isinstance(fence, int) else 0)
         self._live[seat] = run
 
+    def passed(self, run: str, seat: object, fence: object) -> bool:
+        """Say whether an attempt that took a seat and is over already did so rightly; if not, nothing was noted."""
+        if seat in self._live or not isinstance(fence, int) or fence <= self._highest:
+            return False
+        if self._live and run in self._live.values():
+            return False
+        self._highest = fence
+        return True
+
     def freed(self, run: str | None) -> None:
         """An attempt is over."""
         if run in self._live.values():

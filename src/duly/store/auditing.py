@@ -4,9 +4,9 @@ A mapping stays the text it is stored as: most are never asked.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import and_, bindparam, exists, func, not_, or_, select, text, union
+from sqlalchemy import and_, bindparam, case, exists, func, not_, or_, select, text, union
 from sqlalchemy.sql.elements import CompilerElement
 
 from duly.store.line import Line
@@ -46,6 +46,22 @@ class TaskLine(NamedTuple):
     details: str | None
 
 
+class Ended(NamedTuple):
+    """The row of a run as it stands, beside the entry that tells of its end."""
+
+    state: str
+    outcome: str | None
+    reason: str | None
+    attempt: int
+    fence: int
+    occurrence: str
+
+
+Told = tuple[Any, ...]
+"""The cells of a TaskLine, and behind them those of an Ended; None where the entry tells of no end."""
+LIMITED = '%"limits":{"%'
+"""Details that name limits."""
+ENTRY = len(TaskLine._fields)
 _TASK_COLUMNS = ("seq", "kind", "occurrence", "run", "attempt", "reason", "holder", "count", "until_us", "details")
 
 
@@ -64,7 +80,13 @@ UNTOLD = Statement(
 )
 OF_TASK = Statement(
     lambda: (
-        select(*[ledger.c[name] for name in _TASK_COLUMNS])
+        select(
+            *[ledger.c[name] for name in _TASK_COLUMNS[:-1]],
+            # Of what opened a run, its occurrence says all.
+            case((ledger.c.kind == "opened", None), else_=ledger.c.details),
+            *[runs.c[name] for name in Ended._fields],
+        )
+        .select_from(ledger.outerjoin(runs, and_(ledger.c.kind == "ended", runs.c.id == ledger.c.run)))
         .where(
             ledger.c.task == bindparam("task"),
             ledger.c.seq > bindparam("after"),
@@ -128,7 +150,16 @@ FIRST_LIMITED = Statement(
 )
 CLAIMS = Statement(
     lambda: (
-        select(ledger.c.seq, ledger.c.kind, ledger.c.run, ledger.c.task, ledger.c.details)
+        select(
+            ledger.c.seq,
+            ledger.c.kind,
+            ledger.c.run,
+            ledger.c.task,
+            case(
+                (or_(ledger.c.kind == "swept", ledger.c.details.like(bindparam("pattern"))), ledger.c.details),
+                else_=None,
+            ),
+        )
         .where(
             ledger.c.seq > bindparam("after"),
             or_(*[ledger.c.kind == kind for kind in ("claimed", "ended", "returned", "swept")]),
@@ -198,26 +229,28 @@ class Auditing:
         rows = self._line.rows(OF_OCCURRENCE, task=task, occurrence=occurrence, most=most)
         return [(kind, run, reason, details or "") for kind, run, reason, details in rows]
 
-    def claims(self) -> Iterator[tuple[str, str | None, str | None, str | None]]:
-        """What took and freed limits, from the first claim that names one on: kind, run, task and details."""
-        row = self._line.row(FIRST_LIMITED, pattern='%"limits":{"%')
+    def claims(self) -> Iterator[list[Told]]:
+        """What took and freed limits, from the first claim that names one on, a page at a time.
+
+        Number, kind, run, task, and the details where they name limits or what follows a sweep.
+        """
+        row = self._line.row(FIRST_LIMITED, pattern=LIMITED)
         if row is None or row[0] is None:
             return
         after = int(row[0]) - 1
-        while rows := self._line.rows(CLAIMS, after=after, most=PAGE):
-            for _, *line in rows:
-                yield line[0], line[1], line[2], line[3]
+        while rows := self._line.rows(CLAIMS, after=after, pattern=LIMITED, most=PAGE):
+            yield rows
             after = rows[-1][0]
 
     def tasks(self) -> list[str]:
         """The ids of all tasks, removed ones too, and of those that only the ledger knows."""
         return [row[0] for row in self._line.rows(TASKS)]
 
-    def of_task(self, task: str) -> Iterator[list[TaskLine]]:
+    def of_task(self, task: str) -> Iterator[list[Told]]:
         """What befell a task, in its order, a page at a time."""
         after = 0
         while rows := self._line.rows(OF_TASK, task=task, after=after, most=PAGE):
-            yield [TaskLine._make(row) for row in rows]
+            yield rows
             after = rows[-1][0]
 
     def missed(self, task: str, after: str, most: int) -> list[tuple[str, str, int, str | None]]:
