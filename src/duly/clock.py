@@ -10,10 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
+INSTANTS_KEPT = 4096
+"""Rows that are read together mostly name the same instants."""
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _told: ContextVar["Told | None"] = ContextVar("told", default=None)
 
@@ -136,6 +139,7 @@ def to_us(instant: datetime) -> int:
     return (instant - EPOCH) // MICROSECOND
 
 
+@lru_cache(maxsize=INSTANTS_KEPT)
 def from_us(us: int) -> datetime:
     """Give back the aware UTC instant that `to_us` stored."""
     return EPOCH + timedelta(microseconds=us)

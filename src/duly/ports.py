@@ -12,12 +12,13 @@ from typing import Literal, Protocol
 
 from duly.core.events import Event
 from duly.core.reasons import Refusal
+from duly.core.values import value
 
 How = Literal["term", "kill", "detach"]
 OutcomeWord = Literal["succeeded", "failed", "timed_out", "cancelled", "abandoned"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Assignment:
     """One attempt, flat: what to do, where its traces go, and what the work is told about itself."""
 

@@ -26,7 +26,7 @@ from duly.operations import tasks as task_operations
 from duly.operations.audit import verify
 from duly.store import Session, Store, ledger, making, missed, runs
 from duly.store.address import Address
-from duly.store.rows import LEDGER_COLUMNS, MISSED_COLUMNS, RUN_COLUMNS, run_cells
+from duly.store.rows import LEDGER_COLUMNS, MISSED_COLUMNS, run_cells
 
 BEGIN = datetime(2024, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -169,8 +169,7 @@ class _Past:
             definition_version=1,
             ended_at=ended,
         )
-        row = run_cells(run)
-        one.run = [row[name] for name in RUN_COLUMNS]
+        one.run = run_cells(run)
         return one
 
     def _missed(self, dues: Sequence[datetime]) -> _Told:

@@ -20,6 +20,7 @@ from duly.core.occurrences import at_key
 from duly.core.reasons import ENDED
 from duly.core.run import Entry, Run, RunOutcome, Step
 from duly.core.task import Rules, Task
+from duly.core.values import changed
 
 ERROR_MOST = 2_000
 """Characters of an error that are kept."""
@@ -78,7 +79,8 @@ def settle(
 ) -> Step:
     """End a held run with its attempt's outcome; the seat becomes free. It worked until now, unless that is known."""
     assert run.state == "held"
-    after = replace(
+    after = changed(
+        run,
         _released(run, now, worked_until=worked_until),
         state="ended",
         # Who ended it, and by which claim, stays on the row: a lost answer is read back by the token.
@@ -128,7 +130,7 @@ def interrupted(
     text = told or _interruption_text(run, why, refusal)
     step = settle(run, "abandoned", now=now, reason=refusal or why, error=text)
     swept = _entry(run, "swept", now, reason=why, holder=run.holder, by=by, details={"fence": run.fence})
-    return replace(step, after=replace(step.after, worked_for=worked_for), entries=(swept, *step.entries))
+    return replace(step, after=changed(step.after, worked_for=worked_for), entries=(swept, *step.entries))
 
 
 def not_confirmed(run: Run, *, now: datetime, survivors: str) -> Step:
@@ -148,7 +150,7 @@ def give_back(run: Run, *, now: datetime, why: str, died: bool = False, deaths: 
     if died and deaths + 1 >= DEATHS_MOST:
         told = f"{deaths + 1} processes died one after another before its work began: it may be what kills them"
         return settle(run, "abandoned", now=now, reason="holder_died", error=told, details={"deaths": deaths + 1})
-    after = replace(_released(run, now), state="waiting", worked_for=run.worked_for, started_at=None)
+    after = changed(run, _released(run, now), state="waiting", worked_for=run.worked_for, started_at=None)
     details: dict[str, object] = {"why": why, "fence": run.fence} | ({"died": True} if died else {})
     entry = _entry(run, "returned", now, reason="returned", holder=run.holder, details=details)
     return Step(before=run, after=after, entries=(entry,))
@@ -162,7 +164,7 @@ def deaths_of(entries: Iterable[Entry]) -> int:
 def take_over(run: Run, *, holder: str, token: str, lease_end_us: int, boot: str, now: datetime, why: str) -> Step:
     """Hold a run that a dead or silent holder held: same fence, new lease. It is no start."""
     assert run.state == "held"
-    after = replace(
+    after = changed(
         run,
         version=run.version + 1,
         holder=holder,
@@ -183,7 +185,7 @@ def adopted(run: Run, *, now: datetime, holder: str) -> Entry:
 def hand_over(run: Run, *, place: str, lease_end_us: int, now: datetime) -> Step:
     """Leave living work to the next holder at this place; others may take it after the end of the lease."""
     assert run.state == "held"
-    after = replace(run, version=run.version + 1, handed_to=place, lease_end_us=lease_end_us)
+    after = changed(run, version=run.version + 1, handed_to=place, lease_end_us=lease_end_us)
     entry = _entry(run, "handed_over", now, holder=run.holder, details={"fence": run.fence})
     return Step(before=run, after=after, entries=(entry,))
 
@@ -195,7 +197,7 @@ def skip(run: Run, *, reason: str, now: datetime, details: dict[str, object], by
     if tried is not None:
         outcome, why = tried
         why = reason if reason in ENDED else why
-        after = replace(
+        after = changed(
             run,
             version=run.version + 1,
             state="ended",
@@ -207,7 +209,7 @@ def skip(run: Run, *, reason: str, now: datetime, details: dict[str, object], by
         )
         told = {**details, "outcome": outcome, "refused": reason}
         return Step(before=run, after=after, entries=(_entry(run, "ended", now, reason=why, by=by, details=told),))
-    after = replace(run, version=run.version + 1, state="ended", outcome="skipped", reason=reason, ended_at=now)
+    after = changed(run, version=run.version + 1, state="ended", outcome="skipped", reason=reason, ended_at=now)
     return Step(before=run, after=after, entries=(_entry(run, "skipped", now, reason=reason, by=by, details=details),))
 
 
@@ -222,7 +224,7 @@ def last_outcome(run: Run) -> tuple[RunOutcome, str] | None:
 def cancel_waiting(run: Run, *, by: str, now: datetime) -> Step:
     """End a waiting run because a person said so."""
     assert run.state == "waiting"
-    after = replace(
+    after = changed(
         run,
         version=run.version + 1,
         state="ended",
@@ -242,7 +244,7 @@ def ask_cancel(
 ) -> Step:
     """Put the wish to end a held run on record, for its holder to obey: by a person, or for a newer run."""
     assert run.state == "held"
-    after = replace(
+    after = changed(
         run, version=run.version + 1, cancel_asked_at=now, cancel_asked_by=by, cancel_why=why, cancel_how=how
     )
     return Step(before=run, after=after, entries=(_entry(run, "cancel_asked", now, reason=why, by=by),))
@@ -250,7 +252,7 @@ def ask_cancel(
 
 def stopping(run: Run, *, now: datetime) -> Step:
     """Note since when the work of a held run has been asked to end."""
-    return Step(before=run, after=replace(run, version=run.version + 1, stopping_since=now), entries=())
+    return Step(before=run, after=changed(run, version=run.version + 1, stopping_since=now), entries=())
 
 
 def fence_lost(run: str, *, task: str | None, attempt: int, fence: int, holder: str, now: datetime) -> Entry:
@@ -294,7 +296,8 @@ def outcome_late(
 def _try_again(
     run: Run, *, why: Interruption, now: datetime, worked_for: timedelta, by: str | None, error: str
 ) -> Step:
-    after = replace(
+    after = changed(
+        run,
         _released(run, now),
         state="waiting",
         worked_for=worked_for,
@@ -316,20 +319,20 @@ def _try_again(
     )
 
 
-def _released(run: Run, now: datetime, *, worked_until: datetime | None = None) -> Run:
-    return replace(
-        run,
-        version=run.version + 1,
-        seat=None,
-        taken={},
-        holder=None,
-        lease_end_us=None,
-        lease_boot=None,
-        claim_token=None,
-        handed_to=None,
-        stopping_since=None,
-        worked_for=run.worked_for + _span(run, min(now, worked_until or now)),
-    )
+def _released(run: Run, now: datetime, *, worked_until: datetime | None = None) -> dict[str, object]:
+    """What a run has when it is held no longer."""
+    return {
+        "version": run.version + 1,
+        "seat": None,
+        "taken": {},
+        "holder": None,
+        "lease_end_us": None,
+        "lease_boot": None,
+        "claim_token": None,
+        "handed_to": None,
+        "stopping_since": None,
+        "worked_for": run.worked_for + _span(run, min(now, worked_until or now)),
+    }
 
 
 def _span(run: Run, until: datetime) -> timedelta:

@@ -39,7 +39,7 @@ def read_name(value: object, field: str = "name") -> str:
     name = unicodedata.normalize("NFC", text)
     if not name.strip():
         raise Invalid("a name has at least one character", field=field, text=text)
-    for at, char in enumerate(text):
+    for at, char in enumerate("" if text.isascii() and text.isprintable() else text):
         # Cc are controls (NUL too), Zl and Zp break lines, Cs are halves of what was not valid UTF-8.
         # UNSEEN turn a line round or cannot be seen, so that two names would look alike.
         if unicodedata.category(char) in {"Cc", "Zl", "Zp", "Cs"} or char in UNSEEN:

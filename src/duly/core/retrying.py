@@ -12,6 +12,7 @@ from duly.core.lateness import waited_too_long
 from duly.core.run import Run, Step
 from duly.core.spans import write_instant
 from duly.core.task import Rules
+from duly.core.values import changed
 
 AGAIN = frozenset({"failed", "timed_out"})
 """Outcomes of attempts that are tried again."""
@@ -51,7 +52,7 @@ def retried(ended: Step, rules: Rules, *, ended_at: datetime, draw: float, hinde
     }
     if end.error:
         details["error"] = end.error[:ERROR_TOLD]
-    after = replace(
+    after = changed(
         end,
         state="waiting",
         outcome=None,
@@ -64,7 +65,7 @@ def retried(ended: Step, rules: Rules, *, ended_at: datetime, draw: float, hinde
         tried=end.outcome,
         tried_reason=end.reason,
     )
-    returned = replace(entry, kind="returned", details={**entry.details, **details})
+    returned = changed(entry, kind="returned", details={**entry.details, **details})
     return Step(before=run, after=after, entries=(*ended.entries[:-1], returned))
 
 
@@ -104,9 +105,9 @@ def _stale(ended: Step, rules: Rules, not_before: datetime) -> Step:
         max_age_s=rules.max_age.total_seconds(),
     )
     entry = replace(told.entries[-1], reason="stale")
-    return replace(told, after=replace(end, reason="stale"), entries=(*told.entries[:-1], entry))
+    return replace(told, after=changed(end, reason="stale"), entries=(*told.entries[:-1], entry))
 
 
 def _told(ended: Step, **more: object) -> Step:
     entry = ended.entries[-1]
-    return replace(ended, entries=(*ended.entries[:-1], replace(entry, details={**entry.details, **more})))
+    return replace(ended, entries=(*ended.entries[:-1], changed(entry, details={**entry.details, **more})))

@@ -1,9 +1,11 @@
 """The noun of the work opened for one occurrence, and the small nouns around it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Literal
+
+from duly.core.values import value
 
 State = Literal["waiting", "held", "parked", "ended"]
 """A run's place in its life cycle; the public word for held is `running`."""
@@ -15,7 +17,7 @@ BY_TIME_OR_EVENT: frozenset[str] = frozenset({"schedule", "catch_up", "event"})
 NEVER_LATE: frozenset[str] = frozenset({"manual", "offer", "backfill"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Run:
     """A run as the store holds it; `version` is what the next write must name."""
 
@@ -81,7 +83,7 @@ class Run:
     log_cut: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Missed:
     """An occurrence, or a counted stretch of them, that was found later than its grace and not opened."""
 
@@ -103,7 +105,7 @@ class Missed:
     """The run it became when it was accepted, or the run that was too late to go on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Entry:
     """One line of the ledger: what happened, to which occurrence and run, by whom, and with which figures."""
 
@@ -121,7 +123,7 @@ class Entry:
     details: Mapping[str, object] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Step:
     """A decision about one run: the row as it was read, the row as it shall be, the entries that tell of it."""
 
@@ -130,7 +132,7 @@ class Step:
     entries: tuple[Entry, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Attempt:
     """One numbered try at a run, as its ledger entries tell it."""
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from duly.core.triggers import Trigger
+from duly.core.values import value
 from duly.core.wallclock import Fold, Gap
 
 OnMissed = Literal["run", "run_all", "skip", "offer"]
@@ -64,7 +65,7 @@ class Rules:
     remove_when_done: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Definition:
     """What an author wrote, whole and valid: one version of a task."""
 
@@ -91,7 +92,7 @@ class Broken:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Task:
     """A task as the store holds it: its definition in force, and the state that only the engine writes."""
 

@@ -190,9 +190,8 @@ class Dispatcher:
             for one in chosen
         ]
         by_run = {one.run.id: one for one in chosen}
-        # In the order of the choice, which no statement promises: each tells the crowd with those before it.
-        place = {one.run.id: number for number, one in enumerate(chosen)}
-        held = sorted(session.waiting.claim(claims), key=lambda run: place[run.id])
+        # In the order of the choice: each tells the crowd with those before it.
+        held = session.waiting.claim(claims)
         session.crowd.started(
             [
                 Started(key=key, at=session.now, run=run.id, attempt=run.attempt)

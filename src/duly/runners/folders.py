@@ -18,7 +18,7 @@ GATE = "gate"
 
 def folder_of(run_folder: Path, run: str, fence: int) -> Path:
     """An attempt's folder in the run folder."""
-    return run_folder / "attempts" / f"{run}.{fence}"
+    return run_folder / f"attempts/{run}.{fence}"
 
 
 def attempt_of(folder: Path) -> tuple[str, int]:

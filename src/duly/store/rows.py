@@ -5,14 +5,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 from duly.clock import MICROSECOND, from_us, to_us
 from duly.core.admission import rank_of
 from duly.core.definition_json import definition_from_json, definition_to_json
 from duly.core.names import key_of
+from duly.core.reading import read_name
 from duly.core.run import Entry, Missed, Run
 from duly.core.task import Broken, Definition, Task
+from duly.core.values import changed, made_of
 from duly.errors import Invalid
 from duly.store import tables
 
@@ -20,6 +23,8 @@ DEFINITIONS_CACHED = 4096
 """Definitions that are kept parsed, by their text; a process with more tasks reads the others anew."""
 
 READ = json.JSONDecoder().raw_decode
+WRITE = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+NO_TIME = timedelta(0)
 
 RUN_COLUMNS = tuple(column.name for column in tables.runs.columns)
 TASK_COLUMNS = tuple(column.name for column in tables.tasks.columns)
@@ -73,7 +78,7 @@ class Written:
 
 def dump(mapping: Mapping[str, object]) -> str:
     """A mapping as JSON text, the same for equal mappings."""
-    return json.dumps(mapping, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return WRITE(mapping)
 
 
 def us(instant: datetime | None) -> int | None:
@@ -86,115 +91,65 @@ def at(stored: int | None) -> datetime | None:
     return None if stored is None else from_us(stored)
 
 
+def _span(stored: int) -> timedelta:
+    return timedelta(microseconds=stored) if stored else NO_TIME
+
+
+def _us_of(span: timedelta) -> int:
+    return span // MICROSECOND if span else 0
+
+
+def _kept(default: str) -> tuple[Callable[[str | None], str], Callable[[str], str | None]]:
+    """Read and write a word whose usual one is kept as nothing."""
+    return lambda stored: stored or default, lambda word: None if word == default else word
+
+
+READ_RUN: Mapping[str, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "due_us": ("due_at", from_us, to_us),
+    "opened_us": ("opened_at", from_us, to_us),
+    "not_before_us": ("not_before", from_us, to_us),
+    "started_us": ("started_at", at, us),
+    "stopping_us": ("stopping_since", at, us),
+    "ended_us": ("ended_at", at, us),
+    "cancel_asked_us": ("cancel_asked_at", at, us),
+    "worked_us": ("worked_for", _span, _us_of),
+    "spread_us": ("spread", _span, _us_of),
+    "anyway": ("anyway", bool, int),
+    "queued": ("queued", bool, int),
+    "taken": (
+        "taken",
+        lambda stored: json.loads(stored) if stored else {},
+        lambda taken: dump(taken) if taken else None,
+    ),
+    "args": (
+        "args",
+        lambda stored: tuple(json.loads(stored)) if stored else (),
+        lambda args: json.dumps(args, ensure_ascii=False) if args else None,
+    ),
+    "cancel_why": ("cancel_why", *_kept("cancelled_by_hand")),
+    "cancel_how": ("cancel_how", *_kept("term")),
+}
+"""The columns of a run that are not kept as its fields stand: the field, how it is read, how it is written."""
+RUN_FIELDS = tuple(READ_RUN[name][0] if name in READ_RUN else name for name in RUN_COLUMNS)
+RUN_READ = tuple((place, READ_RUN[name]) for place, name in enumerate(RUN_COLUMNS) if name in READ_RUN)
+_RUN = made_of(Run, RUN_FIELDS)
+_RUN_FIELDS = attrgetter(*RUN_FIELDS)
+
+
 def run_of(row: Sequence[Any]) -> Run:
     """Make a run from a row in the order of RUN_COLUMNS."""
-    r = dict(zip(RUN_COLUMNS, row, strict=True))
-    return Run(
-        id=r["id"],
-        task=r["task"],
-        occurrence=r["occurrence"],
-        due_at=from_us(r["due_us"]),
-        opened_at=from_us(r["opened_us"]),
-        opened_by=r["opened_by"],
-        opened_by_whom=r["opened_by_whom"],
-        state=r["state"],
-        outcome=r["outcome"],
-        reason=r["reason"],
-        version=r["version"],
-        attempt=r["attempt"],
-        fence=r["fence"],
-        seat=r["seat"],
-        holder=r["holder"],
-        lease_end_us=r["lease_end_us"],
-        lease_boot=r["lease_boot"],
-        claim_token=r["claim_token"],
-        handed_to=r["handed_to"],
-        not_before=from_us(r["not_before_us"]),
-        definition_version=r["definition_version"],
-        input=r["input"],
-        anyway=bool(r["anyway"]),
-        queued=bool(r["queued"]),
-        retry_of=r["retry_of"],
-        started_at=at(r["started_us"]),
-        stopping_since=at(r["stopping_us"]),
-        ended_at=at(r["ended_us"]),
-        cancel_asked_at=at(r["cancel_asked_us"]),
-        cancel_asked_by=r["cancel_asked_by"],
-        worked_for=timedelta(microseconds=r["worked_us"]),
-        interruptions=r["interruptions"],
-        exit_code=r["exit_code"],
-        signal=r["signal"],
-        error=r["error"],
-        log_bytes=r["log_bytes"],
-        log_cut=r["log_cut"],
-        project=r["project"],
-        rank=r["rank"],
-        overlap=r["overlap"],
-        taken=json.loads(r["taken"]) if r["taken"] else {},
-        retries=r["retries"],
-        tried=r["tried"],
-        tried_reason=r["tried_reason"],
-        cancel_why=r["cancel_why"] or "cancelled_by_hand",
-        cancel_how=r["cancel_how"] or "term",
-        event=r["event"],
-        args=tuple(json.loads(r["args"])) if r["args"] else (),
-        spread=timedelta(microseconds=r["spread_us"]),
-    )
+    cells = list(row)
+    for place, (_, read, _) in RUN_READ:
+        cells[place] = read(cells[place])
+    return _RUN(cells)
 
 
-def run_cells(run: Run) -> dict[str, Any]:
-    """A run as cells by column name."""
-    return {
-        "id": run.id,
-        "task": run.task,
-        "occurrence": run.occurrence,
-        "due_us": to_us(run.due_at),
-        "opened_us": to_us(run.opened_at),
-        "opened_by": run.opened_by,
-        "opened_by_whom": run.opened_by_whom,
-        "state": run.state,
-        "outcome": run.outcome,
-        "reason": run.reason,
-        "version": run.version,
-        "attempt": run.attempt,
-        "fence": run.fence,
-        "seat": run.seat,
-        "holder": run.holder,
-        "lease_end_us": run.lease_end_us,
-        "lease_boot": run.lease_boot,
-        "claim_token": run.claim_token,
-        "handed_to": run.handed_to,
-        "not_before_us": to_us(run.not_before),
-        "definition_version": run.definition_version,
-        "input": run.input,
-        "anyway": int(run.anyway),
-        "queued": int(run.queued),
-        "retry_of": run.retry_of,
-        "started_us": us(run.started_at),
-        "stopping_us": us(run.stopping_since),
-        "ended_us": us(run.ended_at),
-        "cancel_asked_us": us(run.cancel_asked_at),
-        "cancel_asked_by": run.cancel_asked_by,
-        "worked_us": run.worked_for // MICROSECOND,
-        "interruptions": run.interruptions,
-        "exit_code": run.exit_code,
-        "signal": run.signal,
-        "error": run.error,
-        "log_bytes": run.log_bytes,
-        "log_cut": run.log_cut,
-        "project": run.project,
-        "rank": run.rank,
-        "overlap": run.overlap,
-        "taken": dump(run.taken) if run.taken else None,
-        "retries": run.retries,
-        "tried": run.tried,
-        "tried_reason": run.tried_reason,
-        "cancel_why": None if run.cancel_why == "cancelled_by_hand" else run.cancel_why,
-        "cancel_how": None if run.cancel_how == "term" else run.cancel_how,
-        "event": run.event,
-        "args": json.dumps(run.args, ensure_ascii=False) if run.args else None,
-        "spread_us": run.spread // MICROSECOND,
-    }
+def run_cells(run: Run) -> list[Any]:
+    """A run as cells in the order of RUN_COLUMNS."""
+    cells = list(_RUN_FIELDS(run))
+    for place, (_, _, write) in RUN_READ:
+        cells[place] = write(cells[place])
+    return cells
 
 
 def task_of(row: Sequence[Any], reading: Callable[[str], Definition | Broken]) -> Task:
@@ -302,11 +257,24 @@ def _trouble(stored: str | None) -> Broken | None:
 def parsed(text: str) -> Definition | Broken:
     """A definition from its stored text; what does not read says which field and why."""
     try:
-        return definition_from_json(json.loads(text))
+        return _named(json.loads(text))
     except Invalid as error:
         return Broken(field=error.field or "definition", message=error.message)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         return Broken(field="definition", message=f"it is not the JSON of a definition: {error}")
+
+
+def _named(stored: object) -> Definition:
+    """Read a definition: of tasks that differ in their names alone, all but the name is read once."""
+    if not isinstance(stored, dict) or "name" not in stored:
+        return definition_from_json(stored)  # type: ignore[arg-type]  # it says what is wrong
+    name = stored.pop("name")
+    return changed(_unnamed(dump(stored)), name=read_name(name))
+
+
+@lru_cache(maxsize=DEFINITIONS_CACHED)
+def _unnamed(text: str) -> Definition:
+    return definition_from_json({**json.loads(text), "name": "?"})
 
 
 def entry_cells(entry: Entry) -> tuple[Any, ...]:

@@ -159,11 +159,7 @@ class Runs:
 
     def insert(self, opened: Iterable[Run]) -> None:
         """Open runs; IntegrityError when one of the occurrences has opened a run before."""
-        rows = []
-        for run in opened:
-            cells = run_cells(run)
-            rows.append([cells[name] for name in RUN_COLUMNS])
-        self._line.many(INSERT, rows)
+        self._line.many(INSERT, [run_cells(run) for run in opened])
 
     def beat(self, vouched: Sequence[tuple[str, int]], *, holder: str, boot: str, end_us: int) -> set[tuple[str, int]]:
         """Extend the leases of these (run, fence) pairs; gives those that are still this holder's."""

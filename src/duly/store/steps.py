@@ -1,6 +1,7 @@
 """The one write that moves a run along: a step is written if the row still stands as it was read."""
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 from sqlalchemy import and_, true, update
 from sqlalchemy.sql.elements import ColumnElement, CompilerElement
@@ -28,6 +29,7 @@ NEVER_CHANGED = frozenset(
 )
 """What no step changes: fewer columns in the statement that every run goes through twice."""
 CHANGED = tuple(name for name in RUN_COLUMNS if name not in NEVER_CHANGED)
+_CHANGED_OF = itemgetter(*[RUN_COLUMNS.index(name) for name in CHANGED])
 _GUARDS: dict[str, type] = {
     "was_version": int,
     "was_state": str,
@@ -78,7 +80,6 @@ def _cells(step: Step) -> list[object]:
     before, after = step.before, step.after
     assert before.id == after.id
     assert after.version == before.version + 1, "every write of a run is a new version"
-    cells = run_cells(after)
     return [
         before.id,
         before.version,
@@ -87,5 +88,5 @@ def _cells(step: Step) -> list[object]:
         before.fence,
         before.lease_end_us,
         before.lease_boot,
-        *(cells[name] for name in CHANGED),
+        *_CHANGED_OF(run_cells(after)),
     ]

@@ -12,6 +12,7 @@ from sqlalchemy.sql.elements import ColumnElement, CompilerElement
 
 from duly.clock import to_us
 from duly.core.run import BY_TIME_OR_EVENT, Run
+from duly.core.values import changed
 from duly.store.crowd import Crowd
 from duly.store.line import Line
 from duly.store.rows import RUN_COLUMNS, dump, run_of
@@ -189,7 +190,7 @@ def _claim(size: int) -> CompilerElement:
             handed_to=None,
             stopping_us=None,
         )
-        .returning(*_columns)
+        .returning(runs.c.id, runs.c.fence)
     )
 
 
@@ -279,7 +280,7 @@ class Waiting:
         return taken
 
     def claim(self, claims: Sequence[Claim]) -> list[Run]:
-        """Claim waiting runs and take their places in limits; gives those that were won, as they stand now.
+        """Claim waiting runs and take their places in limits; gives those won, in their order, as they stand now.
 
         The fence of each task was raised before by the number of its claims; the last of them gets the highest.
         """
@@ -304,12 +305,35 @@ class Waiting:
             )
             for claim, back in zip(claims, left_at, strict=True)
         ]
-        won = [run_of(row) for row in self._line.many(CLAIM, rows)]
+        fences = dict(self._line.many(CLAIM, rows))
+        won = [_claimed(claim, fences[claim.run.id]) for claim in claims if claim.run.id in fences]
         taken: Counter[str] = Counter()
         for run in won:
             taken.update(run.taken)
         Crowd(self._line).move(taken)
         return won
+
+
+def _claimed(claim: Claim, fence: int) -> Run:
+    """The run as the claim has left it: what stood under its version when it was read stands there still."""
+    return changed(
+        claim.run,
+        state="held",
+        version=claim.run.version + 1,
+        attempt=claim.run.attempt + 1,
+        fence=fence,
+        seat=claim.seat,
+        holder=claim.holder,
+        claim_token=claim.token,
+        lease_end_us=claim.lease_end_us,
+        lease_boot=claim.lease_boot,
+        definition_version=claim.definition_version,
+        started_at=claim.started_at,
+        taken=dict(claim.taken),
+        reason=None,
+        handed_to=None,
+        stopping_since=None,
+    )
 
 
 def _in_turn_by_rank(runs_: Sequence[Run]) -> list[Run]:
