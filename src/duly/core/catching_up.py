@@ -20,6 +20,8 @@ LATE = ""
 
 def settle(task: Task, zone: ZoneInfo, now: datetime, found: Sequence[Fate]) -> list[Fate]:
     """Judge the late stretches among the fates of a span, in order of time, by the task's policy."""
+    if not any(isinstance(fate, Stretch) and fate.reason == LATE for fate in found):
+        return list(found)
     whole = _joined(found)
     match task.definition.rules.on_missed:
         case "run":

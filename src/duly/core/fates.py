@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
 
+from duly.core.values import value
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@value
 class Opening:
     """An occurrence to open a run for; it shall not start before `start_at`, from which its lateness counts."""
 

@@ -1,7 +1,6 @@
 """What becomes of a task's occurrences whose time has come: opened, or missed with a reason; and what comes next."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -13,12 +12,13 @@ from duly.core.schedule import TICK, count_due, is_over, last_due, next_due
 from duly.core.skips import Range
 from duly.core.spreading import share_of, start_of
 from duly.core.task import Definition, Task
+from duly.core.values import value
 
 OPENINGS_MOST = 100
 """Punctual occurrences of one task that one plan opens; the cursor stops there and the next plan goes on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Plan:
     """The fates of all occurrences from the cursor as it was to the cursor as it shall be, each in order of time."""
 
@@ -76,7 +76,7 @@ def owed(definition: Definition, zone: ZoneInfo, after: datetime, until: datetim
     return Stretch(first=first, last=last, count=number, reason=LATE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class _Found:
     """Fates up to an instant, the late ones unjudged, and the next occurrence after it."""
 

@@ -62,6 +62,7 @@ REAL = Law(fills=False, first=True, second=True)
 """The clock as it really reads: nothing for a gap, both passes of a fold."""
 
 
+@lru_cache(maxsize=16)
 def law(gap: Gap = "run", fold: Fold = "first") -> Law:
     """Give the law of a fixed rule; the defaults run a missing time after the gap, a repeated one at its first pass."""
     return Law(fills=gap == "run", first=fold != "second", second=fold != "first")

@@ -11,6 +11,7 @@ from duly.core.admission import NOTHING, Admitted, Skipped, Waits, admit
 from duly.core.limits import weights_of
 from duly.core.run import Entry, Run, Step
 from duly.core.task import Definition, Task
+from duly.core.values import value
 from duly.errors import Taken
 from duly.holder import overlapping
 from duly.holder.view import Place, View, version_for
@@ -20,11 +21,12 @@ from duly.store.holds import hold_failing
 from duly.store.switches import move
 from duly.store.waiting import Claim
 
+TOKEN_BYTES = 12
 LOOKED_AT_MOST = 4096
 """Waiting runs that one turn looks at when those at the front may not start."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Won:
     """A claim that was won: the run as it stands, and what it will be performed by."""
 
@@ -33,7 +35,7 @@ class Won:
     definition: Definition
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Chosen:
     """A run that admission lets start, by this definition and at this place."""
 
@@ -174,12 +176,13 @@ class Dispatcher:
                 session.waiting.had_turn(project)
 
     def _write(self, session: Session, chosen: Sequence[Chosen]) -> list[Won]:
+        tokens = token_bytes(TOKEN_BYTES * len(chosen)).hex(" ", TOKEN_BYTES).split()
         session.tasks.raise_fences(Counter(one.task.id for one in chosen).items())
         claims = [
             Claim(
                 run=one.run,
                 holder=self.holder,
-                token=token_bytes(12).hex(),
+                token=token,
                 lease_end_us=session.lease_us + self._lease_us,
                 lease_boot=self._boot,
                 seat=one.place.seat,
@@ -187,7 +190,7 @@ class Dispatcher:
                 started_at=session.now,
                 taken=tuple(one.place.weights.items()),
             )
-            for one in chosen
+            for one, token in zip(chosen, tokens, strict=True)
         ]
         by_run = {one.run.id: one for one in chosen}
         # In the order of the choice: each tells the crowd with those before it.

@@ -19,7 +19,7 @@ from duly.store.switches import attempt, is_armed, lift_over
 
 DEFERRED_LOOK = timedelta(seconds=1)
 """How often a holder that leaves planning to another asks whether that one lives."""
-TASKS_A_TURN = 100
+TASKS_A_TURN = 128
 """Tasks that one turn plans; the rest is planned by the next, so that the lock is never held for long."""
 
 

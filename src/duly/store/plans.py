@@ -47,14 +47,14 @@ def write_plans(session: Session, due: Sequence[Task], *, holder: str | None, pa
     runs: list[Run] = []
     missed: list[Missed] = []
     entries: list[Entry] = []
-    for task, made in planned:
-        if task.id not in won:
-            continue
+    kept = [(task, made) for task, made in planned if task.id in won]
+    fresh = iter(ids.several("run", sum(len(made.openings) for _, made in kept)))
+    for task, made in kept:
         records, told = _not_started(task, made, session.now, holder)
         missed += records
         entries += told
         for opening in made.openings:
-            run, entry = lifecycle.opened(task, opening, id_=ids.new("run"), now=session.now, holder=holder)
+            run, entry = lifecycle.opened(task, opening, id_=next(fresh), now=session.now, holder=holder)
             runs.append(pace(task, run) if pace is not None and run.opened_by == "catch_up" else run)
             entries.append(entry)
     session.missed.insert(missed)

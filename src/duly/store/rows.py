@@ -24,6 +24,7 @@ DEFINITIONS_CACHED = 4096
 
 READ = json.JSONDecoder().raw_decode
 WRITE = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+TEXT = json.encoder.encode_basestring
 NO_TIME = timedelta(0)
 
 RUN_COLUMNS = tuple(column.name for column in tables.runs.columns)
@@ -131,31 +132,40 @@ READ_RUN: Mapping[str, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] =
 }
 """The columns of a run that are not kept as its fields stand: the field, how it is read, how it is written."""
 RUN_FIELDS = tuple(READ_RUN[name][0] if name in READ_RUN else name for name in RUN_COLUMNS)
-RUN_READ = tuple((place, READ_RUN[name]) for place, name in enumerate(RUN_COLUMNS) if name in READ_RUN)
+RUN_READ = tuple((place, READ_RUN[name][1]) for place, name in enumerate(RUN_COLUMNS) if name in READ_RUN)
 _RUN = made_of(Run, RUN_FIELDS)
-_RUN_FIELDS = attrgetter(*RUN_FIELDS)
 
 
 def run_of(row: Sequence[Any]) -> Run:
     """Make a run from a row in the order of RUN_COLUMNS."""
     cells = list(row)
-    for place, (_, read, _) in RUN_READ:
+    for place, read in RUN_READ:
         cells[place] = read(cells[place])
     return _RUN(cells)
 
 
-def run_cells(run: Run) -> list[Any]:
-    """A run as cells in the order of RUN_COLUMNS."""
-    cells = list(_RUN_FIELDS(run))
-    for place, (_, _, write) in RUN_READ:
-        cells[place] = write(cells[place])
-    return cells
+def cells_of_run(columns: Sequence[str]) -> Callable[[Run], list[Any]]:
+    """Give what makes a run into cells in the order of these columns."""
+    read = attrgetter(*[READ_RUN[name][0] if name in READ_RUN else name for name in columns])
+    written = [(place, READ_RUN[name][2]) for place, name in enumerate(columns) if name in READ_RUN]
+
+    def cells_of(run: Run) -> list[Any]:
+        cells = list(read(run))
+        for place, write in written:
+            cells[place] = write(cells[place])
+        return cells
+
+    return cells_of
 
 
-def task_of(row: Sequence[Any], reading: Callable[[str], Definition | Broken]) -> Task:
+run_cells = cells_of_run(RUN_COLUMNS)
+"""A run as cells in the order of RUN_COLUMNS."""
+
+
+def task_of(row: Sequence[Any], reading: Callable[[str, str], Definition | Broken]) -> Task:
     """Make a task from a row in the order of TASK_COLUMNS; a definition that no longer reads is kept as broken."""
     t = dict(zip(TASK_COLUMNS, row, strict=True))
-    read = reading(t["definition"])
+    read = reading(t["definition"], t["name"])
     if isinstance(read, Broken):
         definition = Definition(name=t["name"], project=t["project"], enabled=bool(t["enabled"]))
     else:
@@ -175,7 +185,7 @@ def task_of(row: Sequence[Any], reading: Callable[[str], Definition | Broken]) -
         scheduled_runs=t["scheduled_runs"],
         failures_in_a_row=t["failures_in_a_row"],
         last_run=t["last_run"],
-        source=_mapping(t["source"]),
+        source=_source(t["source"]),
         created_at=from_us(t["created_us"]),
         created_by=t["created_by"],
         updated_at=from_us(t["updated_us"]),
@@ -246,6 +256,11 @@ def _mapping(stored: str) -> Mapping[str, object]:
     return read if isinstance(read, dict) else {}
 
 
+@lru_cache(maxsize=DEFINITIONS_CACHED)
+def _source(stored: str) -> Mapping[str, object]:
+    return _mapping(stored)
+
+
 def _trouble(stored: str | None) -> Broken | None:
     if stored is None:
         return None
@@ -254,27 +269,32 @@ def _trouble(stored: str | None) -> Broken | None:
 
 
 @lru_cache(maxsize=DEFINITIONS_CACHED)
-def parsed(text: str) -> Definition | Broken:
-    """A definition from its stored text; what does not read says which field and why."""
+def parsed(text: str, name: str | None = None) -> Definition | Broken:
+    """A definition from its stored text; what does not read says which field and why.
+
+    Of tasks that differ in their names alone all else is read once, where the name is given that the text has.
+    """
     try:
-        return _named(json.loads(text))
+        return _named(text, name) or definition_from_json(json.loads(text))
     except Invalid as error:
         return Broken(field=error.field or "definition", message=error.message)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         return Broken(field="definition", message=f"it is not the JSON of a definition: {error}")
 
 
-def _named(stored: object) -> Definition:
-    """Read a definition: of tasks that differ in their names alone, all but the name is read once."""
-    if not isinstance(stored, dict) or "name" not in stored:
-        return definition_from_json(stored)  # type: ignore[arg-type]  # it says what is wrong
-    name = stored.pop("name")
-    return changed(_unnamed(dump(stored)), name=read_name(name))
+def _named(text: str, name: str | None) -> Definition | None:
+    written = None if name is None else f'"name":{TEXT(name)},'
+    if written is None or text.count(written) != 1:
+        return None
+    rest = _unnamed(text.replace(written, ""))
+    return None if rest is None else changed(rest, name=read_name(name))
 
 
 @lru_cache(maxsize=DEFINITIONS_CACHED)
-def _unnamed(text: str) -> Definition:
-    return definition_from_json({**json.loads(text), "name": "?"})
+def _unnamed(text: str) -> Definition | None:
+    """What a text without its name defines; nothing where it has one all the same: what was cut was something else."""
+    stored = json.loads(text)
+    return None if "name" in stored else definition_from_json({**stored, "name": "?"})
 
 
 def entry_cells(entry: Entry) -> tuple[Any, ...]:

@@ -1,14 +1,13 @@
 """The one write that moves a run along: a step is written if the row still stands as it was read."""
 
 from collections.abc import Sequence
-from operator import itemgetter
 
 from sqlalchemy import and_, true, update
 from sqlalchemy.sql.elements import ColumnElement, CompilerElement
 
 from duly.core.run import Step
 from duly.store.line import Line
-from duly.store.rows import RUN_COLUMNS, run_cells
+from duly.store.rows import RUN_COLUMNS, cells_of_run
 from duly.store.sql import Batch, python_type, rows_of
 from duly.store.tables import runs
 
@@ -29,7 +28,7 @@ NEVER_CHANGED = frozenset(
 )
 """What no step changes: fewer columns in the statement that every run goes through twice."""
 CHANGED = tuple(name for name in RUN_COLUMNS if name not in NEVER_CHANGED)
-_CHANGED_OF = itemgetter(*[RUN_COLUMNS.index(name) for name in CHANGED])
+_changed_cells = cells_of_run(CHANGED)
 _GUARDS: dict[str, type] = {
     "was_version": int,
     "was_state": str,
@@ -88,5 +87,5 @@ def _cells(step: Step) -> list[object]:
         before.fence,
         before.lease_end_us,
         before.lease_boot,
-        *_CHANGED_OF(run_cells(after)),
+        *_changed_cells(after),
     ]

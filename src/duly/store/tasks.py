@@ -1,7 +1,6 @@
 """Tasks: definitions with their versions, cursors, switches and counters."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +9,7 @@ from sqlalchemy.sql.elements import CompilerElement
 
 from duly.clock import to_us
 from duly.core.task import Broken, Definition, Task
+from duly.core.values import value
 from duly.store.line import Line
 from duly.store.rows import TASK_COLUMNS, dump, task_cells, task_of, us
 from duly.store.sql import Batch, Statement, rows_of
@@ -193,7 +193,7 @@ FORGET_FAILURES = Statement(lambda: update(tasks).where(tasks.c.id == bindparam(
 COUNTED = Batch(_counted, tuple(_COUNTED))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class CursorMove:
     """What planning makes of a task: where its cursor stood, where it goes, and what comes next."""
 
@@ -210,7 +210,7 @@ class CursorMove:
 class Tasks:
     """Tasks are found by id or name, planned in batches, and switched one at a time."""
 
-    def __init__(self, line: Line, reading: Callable[[str], Definition | Broken]) -> None:
+    def __init__(self, line: Line, reading: Callable[[str, str], Definition | Broken]) -> None:
         self._line = line
         self._reading = reading
 

@@ -12,7 +12,7 @@ from sqlalchemy.sql.elements import ColumnElement, CompilerElement
 
 from duly.clock import to_us
 from duly.core.run import BY_TIME_OR_EVENT, Run
-from duly.core.values import changed
+from duly.core.values import changed, value
 from duly.store.crowd import Crowd
 from duly.store.line import Line
 from duly.store.rows import RUN_COLUMNS, dump, run_of
@@ -197,7 +197,7 @@ def _claim(size: int) -> CompilerElement:
 CLAIM = Batch(_claim, tuple(_CLAIMED))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Claim:
     """What a claim gives a waiting run: holder, token, lease, seat, its places in limits, its definition."""
 
