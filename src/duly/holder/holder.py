@@ -218,8 +218,7 @@ class Holder:
         self._looked = True
         if changed:
             self._nobody_else = False
-            self._obey_cancels()
-            self._obey_drain()
+            self._obey()
         return changed
 
     def _turn(self, again: bool) -> bool:
@@ -234,7 +233,7 @@ class Holder:
             self.writer.step_carefully()
             raise StoreAway(f"a turn failed: {type(error).__name__}: {error}") from error
         if turn.asked:
-            self._obey_cancels()  # our own writes are no change that we would notice
+            self._obey()  # our own writes are no change that we would notice
         self.heart.claims += turn.claimed
         self.heart.claims_lost = self.dispatcher.lost
         return turn.progress
@@ -286,21 +285,16 @@ class Holder:
                 self._tell("look failed", {"run": taken.holding.run.id, "error": f"{type(error).__name__}: {error}"})
                 machine.pause(AWAY_AGAIN_S)
 
-    def _obey_cancels(self) -> None:
+    def _obey(self) -> None:
+        """End what shall be cancelled, and take no more work once the store says that this life shall end."""
         with self.store.read() as session:
-            asked = session.runs.cancel_asked(self.id)
+            asked, row = session.runs.cancel_asked(self.id), session.holders.by_id(self.id)
         for run in asked:
             holding = self.holdings.get(run.id)
             if holding is not None and holding.stop_why is None:
                 holding.stop(run.cancel_how, run.cancel_why)
 
-    def _obey_drain(self) -> None:
-        """Take no more work once the store says that this life shall end; what is held goes on to its end."""
-        if self._draining or self._stop.is_set():
-            return
-        with self.store.read() as session:
-            row = session.holders.by_id(self.id)
-        if row is not None and row.state == "draining":
+        if row is not None and row.state == "draining" and not self._draining and not self._stop.is_set():
             self._draining = True
             self.writer.accepting = False
             self._tell("draining: what runs goes on, and nothing more is taken", {"runs": len(self.holdings)})

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from duly import chance
 from duly.core.events import Event
 from duly.core.task import Task
-from duly.errors import StoreAway
+from duly.errors import StoreAway, StoreBusy
 from duly.holder.assignments import hold
 from duly.holder.carrier import Carriers
 from duly.holder.dispatcher import Dispatcher, Won
@@ -19,10 +20,15 @@ from duly.ports import Outcome
 from duly.runners import folders
 from duly.runners.registry import Registry
 from duly.store import Session, Store
+from duly.store.engine import PATIENCE_S
 from duly.store.queueing import trim
 from duly.store.removing import leaving
 
 DELIVERIES_A_TURN = 200
+STAND_BACK_S = (0.005, 0.03)
+"""Where another holder writes at this moment, it may do all there is to do: this one looks again after so long."""
+STAND_BACK_MOST = 2
+"""So often in a row; then the lock is waited for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,16 +82,29 @@ class Writer:
         """Claims that a store in trouble undid, so that their runs wait again."""
         self.soonest: datetime | None = None
         """When the next turn is due by time alone."""
+        self._stood_back = 0
+        self._waits = store.engine.one_place
+        """Behind one file's lock nobody stands for long; on a server all holders are woken by the same news."""
 
     def step(self) -> Turn:
         """Take one turn. When it raises nothing was handed out, and every delivery is back in the inbox."""
         self._inbox.linger(lambda: self._carriers.out)
         deliveries = self._inbox.take(DELIVERIES_A_TURN)
+        back = not (self._waits or deliveries) and self._stood_back < STAND_BACK_MOST
         try:
-            return self._turn(deliveries)
-        except BaseException:
+            turn = self._turn(deliveries, 0.0 if back else PATIENCE_S)
+        except BaseException as error:
             self._inbox.put_back(deliveries)
+            if back and isinstance(error, StoreBusy):
+                return self._stand_back()
             raise
+        self._stood_back = 0
+        return turn
+
+    def _stand_back(self) -> Turn:
+        self._stood_back += 1
+        self.soonest = self._store.clock.now() + timedelta(seconds=chance.between(*STAND_BACK_S))
+        return Turn(settled=0, opened=0, claimed=0, ended=0, asked=0)
 
     def step_carefully(self) -> None:
         """Write each delivery by itself, so that one which cannot be written keeps no other from it.
@@ -128,13 +147,13 @@ class Writer:
                 or bool(session.waiting.blocked(session.now, 1))
             )
 
-    def _turn(self, deliveries: list[Delivery]) -> Turn:
+    def _turn(self, deliveries: list[Delivery], patience_s: float) -> Turn:
         sent_us = self._store.clock.trust_us()
         won: Sequence[Won] = ()
         events: Mapping[str, Event] = {}
         holdings: list[Holding] = []
         try:
-            with self._store.write() as session:
+            with self._store.write(patience_s=patience_s) as session:
                 settled = self.settler.step(session, deliveries)
                 opened, ended, asked = 0, 0, 0
                 if self.accepting:

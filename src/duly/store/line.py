@@ -46,7 +46,7 @@ class Line(Protocol):
     def begin_write(self, *, patience_s: float, first: bool) -> None:
         """Begin a transaction that writes, behind all others that do; `first`: beside them, on rows of its own.
 
-        StoreBusy when its turn does not come in time.
+        StoreBusy when its turn does not come in time, which without patience is at once.
         """
 
     def commit(self, *, ring: bool) -> None:

@@ -19,6 +19,7 @@ from duly.errors import StoreAway, StoreNewer
 from duly.store import engine
 from duly.store.address import Address, check_place, is_remembered, remember
 from duly.store.files import SUFFIXES, folder_lock, give_name, set_aside
+from duly.store.line import Line
 from duly.store.migrations import LOWEST_VERSION, REVISIONS
 
 if TYPE_CHECKING:
@@ -104,17 +105,22 @@ def look(line: engine.FileLine, path: Path) -> Found:
     try:
         if line.scalar("PRAGMA application_id") != engine.APPLICATION_ID:
             raise _foreign(path)
-        revision = line.scalar("SELECT version_num FROM alembic_version")
-        lowest = line.scalar("SELECT value FROM meta WHERE key = 'lowest_version'")
-        moved = line.scalar("SELECT value FROM meta WHERE key = 'moved_to'")
+        return read_found(line, _foreign(path))
     except sqlite3.OperationalError as error:
         if "no such table" in str(error):
             raise _foreign(path) from error
         raise engine.told(path, error) from error
     except sqlite3.DatabaseError as error:
         raise engine.told(path, error) from error
+
+
+def read_found(line: Line, foreign: StoreAway) -> Found:
+    """Read what a database with the tables of a store says of it; raises `foreign` where they are not ours."""
+    revision = line.scalar("SELECT version_num FROM alembic_version")
+    lowest = line.scalar("SELECT value FROM meta WHERE key = 'lowest_version'")
+    moved = line.scalar("SELECT value FROM meta WHERE key = 'moved_to'")
     if revision is None or lowest is None:
-        raise _foreign(path)
+        raise foreign
     return Found(revision=str(revision), lowest_version=str(lowest), moved_to=moved)
 
 

@@ -53,6 +53,8 @@ class ServerLine:
         self.ahead_us = 0
         """By how much the server's clock is ahead of this machine's boot clock, as it was measured last."""
         self._began_s = 0.0
+        self._wrote = False
+        """A statement of the transaction under way has changed a row."""
         self.raw = self._connect()
 
     def rows(self, statement: Statement, **given: Any) -> list[tuple[Any, ...]]:
@@ -109,15 +111,18 @@ class ServerLine:
 
     def begin_write(self, *, patience_s: float, first: bool) -> None:
         """Wait for the turn to write, which claims and edits take one after another; beats take none."""
-        lock = "" if first else f"; SELECT pg_advisory_xact_lock({LOCK})"
+        taken = "pg_advisory_xact_lock" if patience_s > 0 else "pg_try_advisory_xact_lock"
+        lock = "" if first else f"; SELECT {taken}({LOCK})"
         head = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = on"
-        self._begin(head, min(patience_s, TURN_S), lock)
+        if not self._begin(head, min(patience_s, TURN_S) or TURN_S, lock):
+            self.rollback()
+            raise StoreBusy(f"another process writes to the store {self.address} now")
 
     def commit(self, *, ring: bool) -> None:
-        """Commit, and wake who listens; StoreUnknown when the answer was lost."""
+        """Commit, and wake who listens if there is anything to see; StoreUnknown when the answer was lost."""
         assert self.stands
         try:
-            self.raw.execute(f"NOTIFY {CHANNEL}; COMMIT" if ring else "COMMIT")
+            self.raw.execute(f"NOTIFY {CHANNEL}; COMMIT" if ring and self._wrote else "COMMIT")
         except psycopg.Error as error:
             if not self.raw.closed and self.raw.info.transaction_status == TransactionStatus.INERROR:
                 self.rollback()
@@ -169,14 +174,20 @@ class ServerLine:
 
     def _execute(self, text: str, given: Sequence[Any]) -> "psycopg.Cursor[tuple[Any, ...]]":
         try:
-            return self.raw.execute(text.encode(), given)
+            cursor = self.raw.execute(text.encode(), given)
+            self._wrote = self._wrote or (cursor.rowcount > 0 and not (cursor.statusmessage or "").startswith("SELECT"))
+            return cursor
         except pg.UniqueViolation as error:
             raise Taken(str(error)) from error
         except psycopg.DataError as error:
             raise Invalid(f"the store cannot keep this: {str(error).splitlines()[0]}") from error
 
-    def _begin(self, head: str, patience_s: float, lock: str = "") -> None:
-        """Begin in one round trip: the figures of this transaction, its turn, and then the server's clock."""
+    def _begin(self, head: str, patience_s: float, lock: str = "") -> bool:
+        """Begin in one round trip: the figures of this transaction, its turn, and then the server's clock.
+
+        False where its turn was not waited for and is another's.
+        """
+        self._wrote = False
         if self.raw.closed:
             self.raw = self._connect()
         self._began_s = clock.monotonic_s()
@@ -189,13 +200,15 @@ class ServerLine:
         except BaseException:
             self.rollback()  # a turn that did not come leaves the transaction begun, and broken
             raise
+        told = cursor.fetchall() if cursor.description else []
         while cursor.nextset():
-            pass
-        [(self.stamp_us,)] = cursor.fetchall()
+            told += cursor.fetchall() if cursor.description else []
+        self.stamp_us = told[-1][0]
         if not lock:
             self.ahead_us = self.stamp_us - (before_us + clock.boottime_us()) // 2
         else:
             self.ahead_us = self.stamp_us - clock.boottime_us()
+        return told[0][0] is not False
 
     def _connect(self) -> "psycopg.Connection[tuple[Any, ...]]":
         try:

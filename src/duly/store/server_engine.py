@@ -1,6 +1,7 @@
 """A store in a PostgreSQL database: how it is found, made, opened and listened to."""
 
 import contextlib
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from duly import clock as machine
 from duly.clock import Clock
 from duly.errors import StoreAway, StoreNewer
 from duly.store.address import ServerAddress, state_folder
-from duly.store.making import Found, check_version
+from duly.store.making import Found, check_version, read_found
 from duly.store.postgres import CHANNEL, LOCK, ServerClock, ServerLine
 
 LOOK_ANYWAY_S = 5.0
@@ -169,19 +170,19 @@ class ServerEngine:
             is not True
         ):
             return None
-        revision = line.scalar("SELECT version_num FROM alembic_version")
-        lowest = line.scalar("SELECT value FROM meta WHERE key = 'lowest_version'")
-        if revision is None or lowest is None:
-            raise StoreAway(f"{self.address} holds tables that are not Duly's; they were left as they are")
-        moved = line.scalar("SELECT value FROM meta WHERE key = 'moved_to'")
-        return Found(revision=str(revision), lowest_version=str(lowest), moved_to=moved)
+        foreign = StoreAway(f"{self.address} holds tables that are not Duly's; they were left as they are")
+        return read_found(line, foreign)
 
     def _is_older(self, found: Found) -> bool:
         return check_version(found, self.address)
 
 
 class Ear:
-    """A connection that listens; `descriptor` can be polled, and is None while nobody listens."""
+    """A connection that listens; `descriptor` can be polled, and is None while nobody listens.
+
+    Used by one thread. Where the connection was lost another thread makes the next one, as a server that is away may
+    take seconds to say so.
+    """
 
     def __init__(self, address: ServerAddress) -> None:
         self._address = address
@@ -189,7 +190,10 @@ class Ear:
         self._tried_s = float("-inf")
         self._heard = True
         """What was told before anybody listened is not known."""
-        self.listen_again()
+        self._lock = threading.Lock()
+        self._connecting = self._closed = False
+        self._tried_s = machine.monotonic_s()
+        self._listen()
 
     @property
     def descriptor(self) -> int | None:
@@ -213,28 +217,40 @@ class Ear:
         return heard
 
     def listen_again(self) -> None:
-        """Connect where nobody listens, once in a while."""
+        """Begin to connect where nobody listens, once in a while; returns at once."""
         now_s = machine.monotonic_s()
-        if self._raw is not None or now_s - self._tried_s < LISTEN_AGAIN_S:
+        if self._raw is not None or self._connecting or now_s - self._tried_s < LISTEN_AGAIN_S:
             return
         self._tried_s = now_s
-        with contextlib.suppress(StoreAway, StoreNewer, psycopg.Error):
-            line = ServerLine(self._address)
-            if line.pooled:
-                line.close()  # a pooler keeps no session that could listen
-                return
-            line.raw.execute(f"LISTEN {CHANNEL}")
-            self._raw = line.raw
-            self._heard = True
+        self._connecting = True
+        threading.Thread(target=self._listen, name="ear", daemon=True).start()
 
     def close(self) -> None:
         """Listen no longer."""
+        with self._lock:
+            self._closed = True
+            self._drop()
+
+    def _listen(self) -> None:
+        try:
+            with contextlib.suppress(StoreAway, StoreNewer, psycopg.Error):
+                line = ServerLine(self._address)
+                if line.pooled:
+                    line.close()  # a pooler keeps no session that could listen
+                    return
+                line.raw.execute(f"LISTEN {CHANNEL}")
+                with self._lock:
+                    self._raw = line.raw
+                    self._heard = True
+                    if self._closed:
+                        self._drop()
+        finally:
+            self._connecting = False
+
+    def _drop(self) -> None:
         if self._raw is not None:
             self._raw.close()
             self._raw = None
-
-    def _drop(self) -> None:
-        self.close()
         self._heard = True
 
 
