@@ -1,8 +1,8 @@
 """2,000 tasks due at one instant, no-op work: Duly at 4 and 64 slots beside the floor, Huey and APScheduler 3.
 
-`python -m bench.burst [ROUNDS]`. The parties run one after the other in each round, each in a process of its own on a
-store of its own that was filled before. A rate is the number of jobs by the time from their due instant to the start
-of the last; `from the first start` leaves out what a party waited before it began (Huey looks once a second).
+`python -m bench.burst [server] [ROUNDS]`. The parties run one after the other in each round, each in a process of its
+own on a store of its own that was filled before. A rate is the number of jobs by the time from their due instant to
+the start of the last; `from the first start` leaves out what a party waited before it began (Huey looks once a second).
 """
 
 import subprocess
@@ -13,16 +13,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import rig
+from bench.server import Server
+from duly.store import Store
+from duly.store.address import Address, ServerAddress
 
 JOBS = 2_000
 ROUNDS = 3
 LEADS = {"duly 4": 4.0, "duly 64": 4.0, "floor": 2.5, "huey": 5.0, "apscheduler 3": 10.0}
+ON_SERVER = {"duly 256": 8.0, "duly 256 twice": 8.0, "pgqueuer 100": 5.0, "pgqueuer 10": 5.0, "apscheduler 3": 12.0}
 """Seconds from the beginning of the preparation to the due instant; doubled where they did not suffice."""
 SETTLE_S = 1.5
 """Before the due instant the party must have been running for so long."""
 WITHIN_S = 120.0
 BARS = (("duly 4", "huey", 0.8), ("duly 4", "apscheduler 3", 1.4))
-STRETCH = (("duly 64", "huey", 3.5), ("duly 64", "apscheduler 3", 6.0), ("duly 64", "floor", 0.12))
+WIDE = (("duly 64", "huey", 3.5), ("duly 64", "apscheduler 3", 6.0), ("duly 64", "floor", 0.12))
+SERVER_BARS = (
+    ("duly 256", "apscheduler 3", 5.0),
+    ("duly 256", "pgqueuer 100", 0.6),
+    ("duly 256", "pgqueuer 10", 0.0),
+    ("duly 256 twice", "duly 256", 1.3),
+)
+CPU_BARS_US = {"duly 64": 220, "duly 256": 130}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +50,24 @@ def measure(rounds: int = ROUNDS, parties: tuple[str, ...] = tuple(LEADS)) -> di
     seen: dict[str, list[Burst]] = {name: [] for name in parties}
     for _ in range(rounds):
         for name in parties:
-            seen[name].append(_one(name))
+            seen[name].append(_one(name, LEADS[name], None))
+    return _told(seen)
+
+
+def measure_on_server(rounds: int = ROUNDS, parties: tuple[str, ...] = tuple(ON_SERVER)) -> dict[str, object]:
+    """Give the same of parties that keep their jobs in PostgreSQL."""
+    seen: dict[str, list[Burst]] = {name: [] for name in parties}
+    server = Server()
+    try:
+        for _ in range(rounds):
+            for name in parties:
+                seen[name].append(_one(name, ON_SERVER[name], server))
+    finally:
+        server.close()
+    return _told(seen)
+
+
+def _told(seen: dict[str, list[Burst]]) -> dict[str, object]:
     found: dict[str, object] = {}
     for name, bursts in seen.items():
         found[name] = {
@@ -47,7 +75,7 @@ def measure(rounds: int = ROUNDS, parties: tuple[str, ...] = tuple(LEADS)) -> di
             "from_first_jobs_s": round(rig.middle([one.rate_from_first for one in bursts])),
             "cpu_us": round(rig.middle([one.cpu_us for one in bursts])),
         }
-    for ours, theirs, _ in (*BARS, *STRETCH):
+    for ours, theirs, _ in (*BARS, *WIDE, *SERVER_BARS):
         if ours in seen and theirs in seen:
             pairs = list(zip(seen[ours], seen[theirs], strict=True))
             found[f"{ours} / {theirs}"] = round(rig.middle([a.rate / b.rate for a, b in pairs]), 3)
@@ -56,34 +84,38 @@ def measure(rounds: int = ROUNDS, parties: tuple[str, ...] = tuple(LEADS)) -> di
     return found
 
 
-def _one(name: str) -> Burst:
-    lead = LEADS[name]
+def _one(name: str, lead: float, server: Server | None) -> Burst:
     while True:
         with tempfile.TemporaryDirectory(prefix="duly-bench-") as folder:
             due = time.time() + lead
-            if _party(name, "prepare", Path(folder), due).wait():
+            env = rig.environment(Path(folder))
+            if server is not None:
+                env[rig.DATABASE] = server.database()
+            if _party(name, "prepare", Path(folder), due, env).wait():
                 raise RuntimeError(f"{name} could not be prepared")
             if time.time() < due - SETTLE_S:
-                return _burst(name, Path(folder), due)
+                return _burst(name, Path(folder), due, env)
         lead *= 2
 
 
-def _burst(name: str, folder: Path, due: float) -> Burst:
-    child = _party(name, "run", folder, due)
+def _burst(name: str, folder: Path, due: float, env: dict[str, str]) -> Burst:
+    children = [_party(name, "run", folder, due, env) for _ in range(2 if name.endswith("twice") else 1)]
     try:
         time.sleep(max(0.0, due - 0.1 - time.time()))
-        before = rig.cpu_s(child.pid)
-        _wait_for(folder / "marks", child)
-        cpu = rig.cpu_s(child.pid) if child.poll() is None else before
+        before = sum(rig.cpu_s(child.pid) for child in children)
+        _wait_for(folder / "marks", children)
+        cpu = sum(rig.cpu_s(child.pid) for child in children) if all(c.poll() is None for c in children) else before
         time.sleep(0.5)
     finally:
-        child.terminate()
-        child.wait()
+        for child in children:
+            child.terminate()
+        for child in children:
+            child.wait()
     marks = sorted(rig.read_marks(folder / "marks"))
     assert len(marks) == JOBS, f"{name}: {len(marks)} starts of {JOBS} jobs"
     assert marks[0] >= due - 0.002, f"{name}: a start {due - marks[0]:.3f} s too early"
     if name.startswith("duly"):
-        _check_ledger(folder)
+        _check_ledger(folder, env)
     return Burst(
         rate=JOBS / (marks[-1] - due),
         rate_from_first=JOBS / (marks[-1] - marks[0]),
@@ -91,24 +123,25 @@ def _burst(name: str, folder: Path, due: float) -> Burst:
     )
 
 
-def _party(name: str, verb: str, folder: Path, due: float) -> subprocess.Popen[bytes]:
+def _party(name: str, verb: str, folder: Path, due: float, env: dict[str, str]) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "bench.parties", name, verb, str(folder), str(JOBS), repr(due)]
-    return subprocess.Popen(command, env=rig.environment(folder), cwd=rig.ROOT, stderr=subprocess.DEVNULL)
+    return subprocess.Popen(command, env=env, cwd=rig.ROOT, stderr=subprocess.DEVNULL)
 
 
-def _wait_for(marks: Path, child: subprocess.Popen[bytes]) -> None:
+def _wait_for(marks: Path, children: list[subprocess.Popen[bytes]]) -> None:
     until = time.monotonic() + WITHIN_S
     while time.monotonic() < until:
         if marks.exists() and marks.stat().st_size >= JOBS * rig.MARK.size:
             return
-        if child.poll() is not None:
+        if any(child.poll() is not None for child in children):
             return
         time.sleep(0.002)
 
 
-def _check_ledger(folder: Path) -> None:
+def _check_ledger(folder: Path, env: dict[str, str]) -> None:
     """Every task has one run, ended and in the ledger with its three entries."""
-    store = rig.open_store(folder / "duly.db")
+    place = ServerAddress(url=env[rig.DATABASE]) if rig.DATABASE in env else Address(path=folder / "duly.db")
+    store = Store.open(place, env)
     try:
         with store.read() as session:
             for column in ("id", "task"):
@@ -121,8 +154,9 @@ def _check_ledger(folder: Path) -> None:
 
 
 def main() -> None:
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
-    found = measure(rounds)
+    on_server = sys.argv[1:2] == ["server"]
+    rounds = int(sys.argv[-1]) if sys.argv[-1].isdigit() else ROUNDS
+    found = measure_on_server(rounds) if on_server else measure(rounds)
     print(f"{'party':<18}{'jobs/s':>10}{'from first':>12}{'CPU µs/job':>12}")
     for name, told in found.items():
         if isinstance(told, dict):

@@ -5,22 +5,27 @@ job leaves one mark. All of them keep SQLite's WAL with `synchronous=FULL`; Huey
 own stands, which is FULL.
 """
 
+import asyncio
 import logging
+import os
+import signal
 import sqlite3
 import sys
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from bench.rig import Marks, NoWork, fill, new_store, open_store
+from bench.rig import DATABASE, Marks, NoWork, fill, new_store, open_store
 from duly.core.triggers import Once
 from duly.holder.holder import Holder
 from duly.holder.wish import wish
 from duly.runners.registry import Registry
 
 FLOOR_BATCH = 100
+LOOK_EVERY_S = 0.1
+"""How often PgQueuer looks for jobs whose time has come; by itself it does every 30 seconds."""
 FLOOR_TABLES = """
 CREATE TABLE schedules(id INTEGER PRIMARY KEY, spec TEXT NOT NULL, next_due REAL);
 CREATE INDEX schedules_due ON schedules(next_due) WHERE next_due IS NOT NULL;
@@ -150,7 +155,45 @@ def _huey(folder: Path) -> tuple[Any, Any]:
 def _jobs(folder: Path) -> Any:
     from apscheduler.jobstores.sqlalchemy import SQLAlchemyJobStore
 
-    return SQLAlchemyJobStore(url=f"sqlite:///{folder / 'jobs.db'}")
+    url = os.environ.get(DATABASE, f"sqlite:///{folder / 'jobs.db'}")
+    return SQLAlchemyJobStore(url=url.replace("postgresql:", "postgresql+psycopg:"))
+
+
+async def _pgqueuer() -> Any:
+    import asyncpg
+    from pgqueuer import AsyncpgDriver
+
+    return AsyncpgDriver(await asyncpg.connect(os.environ[DATABASE]))
+
+
+def prepare_pgqueuer(_folder: Path, number: int, due: float) -> None:
+    from pgqueuer import Queries
+
+    async def fill_queue() -> None:
+        queries = Queries(await _pgqueuer())
+        await queries.install()
+        wait = timedelta(seconds=due - time.time())
+        await queries.enqueue(["work"] * number, [None] * number, [0] * number, [wait] * number)
+
+    asyncio.run(fill_queue())
+
+
+def run_pgqueuer(batch: int) -> None:
+    """Claim and perform so many at a time, as its own `batch_size` says; its default is 10."""
+    from pgqueuer import PgQueuer
+
+    async def serve() -> None:
+        queue = PgQueuer(await _pgqueuer())
+
+        async def perform(_job: object) -> None:
+            work()
+
+        queue.entrypoint("work")(perform)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, queue.shutdown.set)
+        await queue.run(batch_size=batch, dequeue_timeout=timedelta(seconds=LOOK_EVERY_S))
+
+    logging.basicConfig(level=logging.CRITICAL)
+    asyncio.run(serve())
 
 
 PREPARE: dict[str, Callable[[Path, int, float], None]] = {
@@ -160,6 +203,10 @@ PREPARE: dict[str, Callable[[Path, int, float], None]] = {
     "huey": prepare_huey,
     "apscheduler 3": prepare_apscheduler,
     "apscheduler 3 by default": prepare_apscheduler_by_default,
+    "pgqueuer 10": prepare_pgqueuer,
+    "pgqueuer 100": prepare_pgqueuer,
+    "duly 256": prepare_duly,
+    "duly 256 twice": prepare_duly,
 }
 
 
@@ -170,6 +217,8 @@ def run(name: str, folder: Path, due: float) -> None:
         run_floor(folder, due)
     elif name == "huey":
         run_huey(folder)
+    elif name.startswith("pgqueuer"):
+        run_pgqueuer(int(name.split()[1]))
     else:
         run_apscheduler(folder)
 

@@ -18,13 +18,15 @@ from duly.core.triggers import Trigger
 from duly.operations.tasks import first_version
 from duly.ports import Assignment, How, Outcome
 from duly.store import Session, Store
-from duly.store.address import Address
+from duly.store.address import Address, ServerAddress
 
 MARK = struct.Struct("d")
 ROOT = Path(__file__).parent.parent
 TASKS_A_WRITE = 2_000
 MINUTE = timedelta(minutes=1)
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
+DATABASE = "DULY_BENCH_DATABASE"
+"""The URL of a party's database, where that is a server's."""
 UNCOMPILED = "PYTHONDONTWRITEBYTECODE"
 """With this set, a start may measure how Python compiles its libraries: nothing a user waits for twice."""
 ACTION: Mapping[str, object] = {"kind": "command", "argv": ["true"], "cwd": "/"}
@@ -67,13 +69,18 @@ def read_marks(path: Path) -> list[float]:
 
 
 def new_store(path: Path) -> Store:
-    """Make an empty store that leaves nothing in the user's home."""
-    return Store.open(Address(path=path), {"HOME": str(path.parent)}, create=True)
+    """Make an empty store that leaves nothing in the user's home; in the server's database where one is named."""
+    return Store.open(place(path), {"HOME": str(path.parent)}, create=True)
 
 
 def open_store(path: Path) -> Store:
     """Open such a store again."""
-    return Store.open(Address(path=path), {"HOME": str(path.parent)})
+    return Store.open(place(path), {"HOME": str(path.parent)})
+
+
+def place(path: Path) -> Address | ServerAddress:
+    """A store's address: this file, or the database that the environment names for this bench."""
+    return ServerAddress(url=os.environ[DATABASE]) if DATABASE in os.environ else Address(path=path)
 
 
 def fill(

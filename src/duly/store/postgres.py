@@ -220,6 +220,9 @@ class ServerLine:
                 client_encoding="utf8",
                 tcp_user_timeout=SILENT_MS,
             )
+            before_us = clock.boottime_us()
+            [(backend, stamp_us)] = raw.execute(f"SELECT pg_backend_pid(), {STAMP}".encode()).fetchall()
+            after_us = clock.boottime_us()
         except psycopg.Error as error:
             text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             kind = StoreAway if _is_for_good(error) else StoreSilent
@@ -227,10 +230,8 @@ class ServerLine:
         if raw.info.server_version < OLDEST_SERVER:
             raw.close()
             raise StoreAway(f"PostgreSQL {raw.info.server_version // 10_000} is too old: Duly needs 14 or newer")
-        before_us = clock.boottime_us()
-        [(backend, stamp_us)] = raw.execute(f"SELECT pg_backend_pid(), {STAMP}".encode()).fetchall()
         # Who asks what time it is before its first transaction is answered by the server's clock too.
-        self.ahead_us = stamp_us - (before_us + clock.boottime_us()) // 2
+        self.ahead_us = stamp_us - (before_us + after_us) // 2
         self.pooled = backend != raw.info.backend_pid
         raw.prepare_threshold = None if self.pooled else PREPARED_AFTER
         return raw

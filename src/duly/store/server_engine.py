@@ -98,7 +98,12 @@ class ServerEngine:
     def connect(self, *, readonly: bool) -> ServerLine:
         """Open one more connection to a store that was opened before."""
         line = ServerLine(self.address)
-        self._know(line, readonly=readonly)
+        try:
+            self._know(line, readonly=readonly)
+        except psycopg.Error as error:
+            told = line.told(error)
+            line.close()
+            raise told from error
         return line
 
     def clock(self, line: ServerLine) -> Clock:
