@@ -179,11 +179,12 @@ class _WorldLine(ServerLine):
             self.between()
         return super()._execute(text, given)
 
-    def _begin(self, head: str, patience_s: float, lock: str = "") -> None:
+    def _begin(self, head: str, patience_s: float, lock: str = "") -> bool:
         self._writing, self._idle_us = False, None
         head += f"; SET LOCAL duly_world.us = {self._time.store_us}"
-        super()._begin(head, patience_s, f"{lock}; SET LOCAL lock_timeout = {ROW_LOCK_MS}")
+        got = super()._begin(head, patience_s, f"{lock}; SET LOCAL lock_timeout = {ROW_LOCK_MS}")
         self._turn = "advisory" in lock
+        return got
 
     def _connect(self) -> Raw:
         assert self._shelf is not None
@@ -248,6 +249,9 @@ class _WorldEar(Ear):
 
     def listen_again(self) -> None:
         """It never finds out that nothing comes any more."""
+
+    def close(self) -> None:
+        """It has nothing to give back."""
 
 
 class _WorldEngine(ServerEngine):
