@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench import burst, cold_list, crowd, hand_run, idle, next_instant, overdue, rig, spawn
+from bench import burst, cold_list, crowd, hand_run, idle, late, next_instant, overdue, rig, spawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Row:
 
 
 def bursts() -> list[Row]:
-    return _bursts("SQLite", burst.measure(), (*burst.BARS, *burst.WIDE))
+    return _bursts("SQLite", burst.measure(), (*burst.BARS, *burst.WIDE, *burst.SPINNING))
 
 
 def server_bursts() -> list[Row]:
@@ -44,6 +44,19 @@ def _bursts(where: str, found: dict[str, object], bars: tuple[tuple[str, str, fl
         assert isinstance(ratio, float)
         rows.append(Row(f"{where}: {ours} / {theirs}", "", f"{ratio:.2f} ×", f"≥ {bar} ×", ratio >= bar))
     return rows
+
+
+def lates() -> list[Row]:
+    found = late.measure()
+    rows = [
+        Row(f"{late.JOBS} starts each second, p99: {name[:-4]}", f"{found[name]} ms", "", "", None)
+        for name in found
+        if name.endswith(", ms")
+    ]
+    for theirs, most in (("floor", late.FLOOR_BAR), ("apscheduler 3", late.APSCHEDULER_BAR)):
+        ratio = found[f"duly 64 / {theirs}"]
+        rows.append(Row(f"late, p99: duly 64 / {theirs}", "", f"{ratio:.2f} ×", f"≤ {most} ×", ratio <= most))
+    return [*rows, Row("late: starts lost", f"{found['lost']:g}", "", "0", found["lost"] == 0)]
 
 
 def overdues() -> list[Row]:
@@ -141,6 +154,7 @@ def spawns() -> list[Row]:
 BENCHES: dict[str, Callable[[], list[Row]]] = {
     "burst": bursts,
     "server_burst": server_bursts,
+    "late": lates,
     "overdue": overdues,
     "idle": idles,
     "hand_run": hand_runs,

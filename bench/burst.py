@@ -19,7 +19,7 @@ from duly.store.address import Address, ServerAddress
 
 JOBS = 2_000
 ROUNDS = 3
-LEADS = {"duly 4": 4.0, "duly 64": 4.0, "floor": 2.5, "huey": 5.0, "apscheduler 3": 10.0}
+LEADS = {"duly 4": 4.0, "duly 64": 4.0, "duly 64 spinning": 5.0, "floor": 2.5, "huey": 5.0, "apscheduler 3": 10.0}
 ON_SERVER = {"duly 256": 8.0, "duly 256 twice": 8.0, "pgqueuer 100": 5.0, "pgqueuer 10": 5.0, "apscheduler 3": 12.0}
 """Seconds from the beginning of the preparation to the due instant; doubled where they did not suffice."""
 SETTLE_S = 1.5
@@ -27,6 +27,7 @@ SETTLE_S = 1.5
 WITHIN_S = 120.0
 BARS = (("duly 4", "huey", 0.8), ("duly 4", "apscheduler 3", 1.4))
 WIDE = (("duly 64", "huey", 3.5), ("duly 64", "apscheduler 3", 6.0), ("duly 64", "floor", 0.12))
+SPINNING = (("duly 64 spinning", "duly 64", 0.15),)
 SERVER_BARS = (
     ("duly 256", "apscheduler 3", 5.0),
     ("duly 256", "pgqueuer 100", 0.6),
@@ -75,7 +76,7 @@ def _told(seen: dict[str, list[Burst]]) -> dict[str, object]:
             "from_first_jobs_s": round(rig.middle([one.rate_from_first for one in bursts])),
             "cpu_us": round(rig.middle([one.cpu_us for one in bursts])),
         }
-    for ours, theirs, _ in (*BARS, *WIDE, *SERVER_BARS):
+    for ours, theirs, _ in (*BARS, *WIDE, *SPINNING, *SERVER_BARS):
         if ours in seen and theirs in seen:
             pairs = list(zip(seen[ours], seen[theirs], strict=True))
             found[f"{ours} / {theirs}"] = round(rig.middle([a.rate / b.rate for a, b in pairs]), 3)

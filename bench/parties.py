@@ -11,6 +11,7 @@ import os
 import signal
 import sqlite3
 import sys
+import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -42,6 +43,12 @@ def work() -> None:
     MARKS[0].leave()
 
 
+def spin() -> None:
+    """Compute without an end, as a careless function in a thread does."""
+    while True:
+        sum(range(1000))
+
+
 def prepare_duly(folder: Path, number: int, due: float) -> None:
     store = new_store(folder / "duly.db")
     at = datetime.fromtimestamp(due, UTC)
@@ -49,7 +56,8 @@ def prepare_duly(folder: Path, number: int, due: float) -> None:
     store.close()
 
 
-def run_duly(folder: Path, slots: int) -> None:
+def run_duly(folder: Path, slots: int, *, beside: Callable[[], object] | None = None) -> None:
+    """Serve with so many slots, and perhaps with something else that computes in the same process."""
     from duly.app.service import SWITCH_INTERVAL_S, stopped_by_signals
 
     marks = MARKS[0]
@@ -59,6 +67,8 @@ def run_duly(folder: Path, slots: int) -> None:
     holder = Holder(store, wish(slots=slots), registry, tell=lambda _event, _told: None)
     with stopped_by_signals(holder.stop):
         holder.start()
+        if beside is not None:
+            threading.Thread(target=beside, daemon=True).start()
         holder.run()
     store.close()
 
@@ -138,6 +148,24 @@ def run_apscheduler(folder: Path) -> None:
     BlockingScheduler(jobstores={"default": _jobs(folder)}, timezone=UTC).start()
 
 
+def run_apscheduler_each_second(folder: Path, number: int) -> None:
+    from apscheduler.schedulers.blocking import BlockingScheduler
+
+    logging.basicConfig(level=logging.CRITICAL)
+    scheduler = BlockingScheduler(jobstores={"default": _jobs(folder)}, timezone=UTC)
+    at = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=3)
+    for one in range(number):
+        scheduler.add_job("bench.parties:work", "interval", seconds=1, start_date=at, id=f"job-{one}")
+    scheduler.start()
+
+
+def due_again(folder: Path, due: float) -> None:
+    """Let all that the floor has be due once more, as its next batch of a schedule that goes on would."""
+    line = _floor(folder)
+    line.execute("UPDATE schedules SET next_due = ?", (due,))
+    line.close()
+
+
 def _floor(folder: Path) -> sqlite3.Connection:
     line = sqlite3.connect(folder / "floor.db", isolation_level=None)
     line.execute("PRAGMA journal_mode=WAL")
@@ -205,6 +233,7 @@ PREPARE: dict[str, Callable[[Path, int, float], None]] = {
     "apscheduler 3 by default": prepare_apscheduler_by_default,
     "pgqueuer 10": prepare_pgqueuer,
     "pgqueuer 100": prepare_pgqueuer,
+    "duly 64 spinning": prepare_duly,
     "duly 256": prepare_duly,
     "duly 256 twice": prepare_duly,
 }
@@ -212,7 +241,7 @@ PREPARE: dict[str, Callable[[Path, int, float], None]] = {
 
 def run(name: str, folder: Path, due: float) -> None:
     if name.startswith("duly"):
-        run_duly(folder, int(name.split()[1]))
+        run_duly(folder, int(name.split()[1]), beside=spin if name.endswith("spinning") else None)
     elif name == "floor":
         run_floor(folder, due)
     elif name == "huey":
