@@ -189,3 +189,18 @@ def test_after_a_restart_of_the_machine_what_was_held_counts_as_started(
         else:
             assert (after.state, after.interruptions) == ("waiting", 1)
         assert s.faults() == []
+
+
+@pytest.mark.parametrize("beats", [True, False])
+def test_who_beats_while_another_finds_it_dead_is_not_marked_so(tmp_path: Path, beats: bool) -> None:
+    with scene(tmp_path) as s:
+        register(s.store, "hld_a", s.clock.boot_id()).release()
+        with s.store.read() as session:
+            [found] = session.holders.living()
+        if beats:
+            with s.store.write(first=True) as session:
+                later_us = found.beat_lease_us + LEASE_US
+                session.holders.beat("hld_a", now=session.now, lease_us=later_us, claims=0, claims_lost=0)
+        with s.store.write() as session:
+            assert session.holders.mark_dead(found) is not beats
+            assert [row.id for row in session.holders.living()] == (["hld_a"] if beats else [])

@@ -237,31 +237,28 @@ class Sweeper:
         """
         with self._store.read() as session:
             living = [row for row in session.holders.living() if row.id != self._holder]
-            dead = [row.id for row in living if self._is_gone(row, session) and not session.runs.held_by(row.id)]
+            dead = [row for row in living if self._is_gone(row, session) and not session.runs.held_by(row.id)]
         if not dead:
             return bool(living) or self._others_hold
         with self._store.write() as session:
-            for id_ in dead:
-                row = session.holders.by_id(id_)
-                # One that only was silent may have beaten since it was looked at: its beat waits for nobody's turn.
-                if row is None or row.state == "gone" or not self._is_gone(row, session):
-                    continue
-                session.holders.set_state(id_, "gone")
+            # One that only was silent may have beaten since it was looked at: its beat waits for nobody's turn.
+            dead = [row for row in dead if session.holders.mark_dead(row)]
+            for row in dead:
                 details: dict[str, object] = {"pid": row.pid, "host": row.host}
-                if id_ in self.killed:
+                if row.id in self.killed:
                     details["killed"] = "it was stopped inside a write, past its lease, and blocked the store"
                 entry = Entry(
                     kind="holder_ended",
                     at=session.now,
-                    holder=id_,
+                    holder=row.id,
                     reason="holder_died",
                     by=self._holder,
                     details=details,
                 )
                 session.ledger.add([entry])
         self.deaths += len(dead)
-        for id_ in dead:
-            presence.forget(self._run_folder, id_)
+        for row in dead:
+            presence.forget(self._run_folder, row.id)
         return True
 
 

@@ -64,6 +64,19 @@ LAST_SEEN = Statement(
 )
 SET_STATE = Statement(lambda: update(holders).where(holders.c.id == bindparam("of")).values(state=bindparam("state")))
 
+MARK_DEAD = Statement(
+    # A beat that came since it was found silent wins.
+    lambda: (
+        update(holders)
+        .where(
+            holders.c.id == bindparam("of"),
+            holders.c.state != "gone",
+            holders.c.beat_lease_us == bindparam("was_beat_lease_us"),
+        )
+        .values(state="gone")
+    )
+)
+
 
 class Holders:
     """Holders register at their start, beat, and are marked gone by themselves or by who finds them dead."""
@@ -138,6 +151,10 @@ class Holders:
     def leave(self, id_: str, *, now: datetime) -> None:
         """Mark a holder as gone by its own doing, which lived until now."""
         self._line.run(LEAVE, of=id_, last_beat_us=to_us(now))
+
+    def mark_dead(self, row: HolderRow) -> bool:
+        """Mark a holder as gone by somebody else's finding; False where it has beaten or was marked since then."""
+        return self._line.run(MARK_DEAD, of=row.id, was_beat_lease_us=row.beat_lease_us) == 1
 
     def last_seen(self, but: str) -> HolderRow | None:
         """The holder that was last known to live of all that could start anything, but one."""
