@@ -38,7 +38,7 @@ REST_MOST = timedelta(minutes=10)
 TOLD_LINES = 40
 HANDOVER = timedelta(seconds=30)
 """For how long others leave work alone that was handed over at a host, where hosts share a server."""
-SILENT = re.compile(r"the store \S+ (does not answer|is busy|ended a transaction)|the store is busy").match
+SILENT = re.compile(r"the store \S+ (does not answer|is busy|is locked|ended a transaction)|the store is busy").match
 FAILED = frozenset({"turn failed", "look failed"})
 UNANSWERED = frozenset({"store away", "beat unanswered"})
 
