@@ -78,8 +78,8 @@ stress: $(READY)  ## the storms of chaos, and 10,000 short commands, a starved h
 incidents: $(READY)  ## write docs/incidents.md anew from its table
 	@$(BIN)/python tests/incidents/page.py
 
-sim: $(READY)    ## many histories of a simulated world: SIM_SEEDS of them, or SEED=… alone
-	@$(BIN)/python -m duly.testing $(if $(SEED),--seed $(SEED),--seeds $(or $(SIM_SEEDS),2000))
+sim: $(READY)    ## many histories of a simulated world: SIM_SEEDS of them, or SEED=… alone; SIM_STORE=postgresql: of hosts on a server
+	@$(BIN)/python $(if $(filter postgresql,$(SIM_STORE)),tests/testing/on_server.py,-m duly.testing) $(if $(SEED),--seed $(SEED),--seeds $(or $(SIM_SEEDS),2000))
 
 clean:           ## remove what the targets made
 	rm -rf $(VENV) $(BENCH) $(MUTANT) .mutants .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -8,9 +8,13 @@ from typing import Any
 
 from planted_bugs import Plant, all_of, put
 
+from duly import clock
 from duly.holder.abroad import Abroad
 from duly.holder.heart import Distrust
 from duly.holder.presence import Presence
+from duly.holder.sweeper import Sweeper
+from duly.store import postgres
+from duly.store.postgres import ServerClock
 from duly.testing import STORM, Troubles, storm, world
 from duly.testing.children import Script
 
@@ -51,6 +55,11 @@ def controlled(bug: ServerBug) -> Iterator[None]:
 def hand_over_to_the_very_end(self: Abroad) -> None:
     """The deadline of work that is handed over is the end of its lease, and nothing is kept back."""
     self._until(self._clock.trust_us() + self._figures.handover_us)
+
+
+def as_the_host_has_it(self: ServerClock) -> tuple[Any, int]:
+    """What is due is judged by the clock of the host, and not by that of the database."""
+    return clock.now(), self._line.stamp_us
 
 
 def deaf_for_very_long(**ways: Any) -> Script:
@@ -115,5 +124,12 @@ SERVER_BUGS: dict[str, ServerBug] = {
             troubles=replace(STORM, calamity=0.015),
             first=11,
         ),
+        ServerBug(name="what is due by the clock of the database", plant=put(ServerClock, "begun", as_the_host_has_it)),
+        ServerBug(
+            name="an end to standing still in a write",
+            plant=put(postgres, "TURN_S", 0.0),
+            troubles=replace(STORM, freeze=0.05),
+        ),
+        ServerBug(name="work of another host", plant=put(Sweeper, "_is_elsewhere", lambda _self, _former, _run: False)),
     )
 }

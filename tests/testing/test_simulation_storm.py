@@ -10,8 +10,8 @@ from duly.testing.many import places_of
 from duly.testing.shelves import file_shelf
 from duly.testing.storm import play
 
-SEEDS = 32
-GROUPS = 8
+SEEDS = 300
+GROUPS = 12
 
 
 @pytest.mark.parametrize("group", range(GROUPS))

@@ -21,11 +21,14 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--first", type=int, default=0, help="the first of them")
     parser.add_argument("--steps", type=int, default=STEPS, help=f"turns of each (default {STEPS})")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument(
+        "--server", help="the URL of a PostgreSQL server on which databases may be made: hosts share it"
+    )
     given = parser.parse_args(words)
     seeds = range(given.first, given.first + given.seeds) if given.seed is None else [given.seed]
     began_s = clock.monotonic_s()
     broken, steps, faults, runs = 0, 0, 0, 0
-    for seed, told in play_many(seeds, steps=given.steps, processes=given.processes):
+    for seed, told in play_many(seeds, steps=given.steps, processes=given.processes, server=given.server):
         if isinstance(told, str):
             broken += 1
             _say(told)

@@ -12,6 +12,8 @@ from duly.testing.world import BrokenPromise
 
 PLACES_EVERY = 4
 """Every so many-th seed plays over two places, whose keepers end their work by themselves."""
+HOSTS = 3
+"""Hosts that share a server."""
 AT_ONCE = 20
 """Seeds that a process plays in one store, one after another."""
 GARBAGE_AFTER = 50_000
@@ -24,9 +26,12 @@ def places_of(seed: int) -> int:
     return 2 if seed % PLACES_EVERY == PLACES_EVERY - 1 else 1
 
 
-def play_many(seeds: Sequence[int], *, steps: int, processes: int) -> Iterator[Told]:
-    """Play these seeds; gives each with its history, or with what was broken, in their order."""
-    some = partial(_some, steps=steps)
+def play_many(seeds: Sequence[int], *, steps: int, processes: int, server: str | None = None) -> Iterator[Told]:
+    """Play these seeds, over hosts that share a PostgreSQL server where one is named by its URL.
+
+    Gives each with its history, or with what was broken, in their order.
+    """
+    some = partial(_some, steps=steps, server=server)
     cut = [seeds[at : at + AT_ONCE] for at in range(0, len(seeds), AT_ONCE)]
     if processes == 1 or len(cut) == 1:
         for part in cut:
@@ -42,13 +47,18 @@ def _settle() -> None:
     gc.set_threshold(GARBAGE_AFTER)
 
 
-def _some(seeds: Sequence[int], *, steps: int) -> list[Told]:
-    with file_shelf() as opening:
-        return [_one(seed, steps, opening) for seed in seeds]
+def _some(seeds: Sequence[int], *, steps: int, server: str | None) -> list[Told]:
+    if server is None:
+        with file_shelf() as opening:
+            return [_one(seed, steps, places_of(seed), opening) for seed in seeds]
+    from duly.testing.servers import server_shelf
+
+    with server_shelf(server) as opening:
+        return [_one(seed, steps, HOSTS, opening) for seed in seeds]
 
 
-def _one(seed: int, steps: int, opening: Shelf) -> Told:
+def _one(seed: int, steps: int, places: int, opening: Shelf) -> Told:
     try:
-        return seed, play(seed, steps=steps, places=places_of(seed), opening=opening)
+        return seed, play(seed, steps=steps, places=places, opening=opening)
     except BrokenPromise as broken:
         return seed, str(broken)
