@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from math import inf
 from typing import Any
 
 from planted_bugs import Plant, all_of, put
@@ -13,9 +14,9 @@ from duly.holder.abroad import Abroad
 from duly.holder.heart import Distrust
 from duly.holder.presence import Presence
 from duly.holder.sweeper import Sweeper
-from duly.store import postgres
+from duly.store import postgres, server_engine
 from duly.store.postgres import ServerClock
-from duly.testing import STORM, Troubles, storm, world
+from duly.testing import STORM, Troubles, people, storm, world
 from duly.testing.children import Script
 
 
@@ -129,6 +130,13 @@ SERVER_BUGS: dict[str, ServerBug] = {
             name="an end to standing still in a write",
             plant=put(postgres, "TURN_S", 0.0),
             troubles=replace(STORM, freeze=0.05),
+        ),
+        ServerBug(
+            name="a look although nothing was heard",
+            plant=put(server_engine, "LOOK_ANYWAY_S", inf),
+            control=put(people, "TIMES", ("manual",) * 6),
+            troubles=replace(STORM, unheard=1.0),
+            first=3,
         ),
         ServerBug(name="work of another host", plant=put(Sweeper, "_is_elsewhere", lambda _self, _former, _run: False)),
     )

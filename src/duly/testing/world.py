@@ -308,7 +308,8 @@ class World:
         told = str(figures.get("error", ""))
         unexpected = event in UNANSWERED and not told.startswith(DRAWN) and not (self.flow.served and SILENT(told))
         within = self.flow.time.us - life.beaten_us < self.flow.wish.figures.lease_us
-        if event == "forgotten" and within and not life.leaving:
+        told_first = life.holder is not None and not life.holder.forgotten
+        if event == "forgotten" and within and told_first and not life.leaving:
             self._stop_at([Fault(promise="P5", text=f"{life.name} was taken for over within its lease")])
         if event in FAILED or unexpected:
             self._stop_at([Fault(promise="P9", text=f"{life.name}: {event}: {dict(figures)}")])
