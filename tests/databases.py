@@ -179,9 +179,17 @@ def away(place: Place) -> Iterator[None]:
     name = urlsplit(place.url).path.removeprefix("/")
     with _admin() as raw:
         raw.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false'.encode())
-        raw.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
+        cut(place)
         yield
         raw.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true'.encode())
+
+
+def cut(place: Place) -> None:
+    """End all connections to a database; a file has none that could be ended from without."""
+    if isinstance(place, ServerAddress):
+        name = urlsplit(place.url).path.removeprefix("/")
+        with _admin() as raw:
+            raw.execute("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = %s", (name,))
 
 
 def drop_made() -> None:

@@ -83,14 +83,17 @@ class Home:
         self._open.append(made)
         return made
 
+    def write(self, name: str, text: str) -> None:
+        """Write a program, which says where its store is as people do who keep it in a file beside them."""
+        (self.folder / name).write_text(text.replace('"duly.db"', repr(self.store)))
+
     def is_made(self) -> bool:
         """Whether anything stands at the store's address."""
         return dump_of(self.place) is not None
 
     def program(self, text: str, *words: str, name: str = "program.py") -> subprocess.Popen[str]:
         """Start a program in this home; `WITHIN_S` is what a test gives it."""
-        # Programs say where their store is as people do who keep it in a file beside them.
-        (self.folder / name).write_text(text.replace('"duly.db"', repr(self.store)))
+        self.write(name, text)
         return subprocess.Popen(
             [sys.executable, *(words or (name,))],
             cwd=self.folder,

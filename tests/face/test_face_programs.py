@@ -66,8 +66,7 @@ def test_the_command_line_serves_what_a_program_defined_where_it_finds_the_modul
 
 
 def test_in_the_child_that_calls_it_a_module_defines_nothing_though_it_uses_the_store(home: Home) -> None:
-    jobs = JOBS.replace('"duly.db"', repr(home.store))
-    (home.folder / "jobs.py").write_text(jobs + "\n\ndef asks():\n    print([one.name for one in duly.tasks()])\n")
+    home.write("jobs.py", JOBS + "\n\ndef asks():\n    print([one.name for one in duly.tasks()])\n")
     duly = home.duly()
     duly.define("by-name", call="jobs:asks")
     duly.start()

@@ -277,10 +277,12 @@ def test_without_a_store_there_is_nothing_to_see_and_nothing_is_made(home: Home)
 
 
 def test_the_store_is_what_the_command_line_would_take(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Duly().define("default", call="json:dumps").name == "default"
+    with Duly() as default:
+        assert default.define("default", call="json:dumps").name == "default"
     assert (home.folder / ".local/share/duly/duly.db").exists()
     monkeypatch.setenv("DULY_STORE", home.store)
-    Duly().define("named", call="json:dumps")
+    with Duly() as named:
+        named.define("named", call="json:dumps")
     assert [task.name for task in home.duly().tasks()] == ["named"]
     monkeypatch.chdir(home.folder)
     relative = Duly("other.db")

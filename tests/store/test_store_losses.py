@@ -8,6 +8,7 @@ import pytest
 from store_disk import entry, write_one
 from store_scene import HOUR, MINUTE, NINE, Scene, hourly, losing, minutely, scene
 
+import databases
 from by_hand import by_hand, file_line, locked
 from duly.core.run import Entry
 from duly.errors import StoreAway, StoreBusy, StoreUnknown
@@ -165,4 +166,15 @@ def test_a_turn_that_did_not_come_in_time_leaves_the_connection_as_good_as_it_wa
                     raise AssertionError("it was locked")
             assert s.entries() == []
         write_one(s.store)
+        assert len(s.entries()) == 1
+
+
+def test_a_connection_that_ended_while_nobody_used_it_is_opened_anew_and_nobody_is_told(tmp_path: Path) -> None:
+    with scene(tmp_path) as s:
+        idle = s.connect()
+        databases.cut(s.address)
+        write_one(idle)
+        databases.cut(s.address)
+        with idle.read() as session:
+            assert session.ledger.last() == 1
         assert len(s.entries()) == 1

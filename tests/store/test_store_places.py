@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from store_scene import LEASE_US, NINE, SECOND, Scene, SetClock, scene
 
+from duly import clock as machine
 from duly.clock import Clock
 from duly.core.run import Run
 from duly.holder.carrier import Carrier
@@ -204,3 +205,22 @@ def test_who_beats_while_another_finds_it_dead_is_not_marked_so(tmp_path: Path, 
         with s.store.write() as session:
             assert session.holders.mark_dead(found) is not beats
             assert [row.id for row in session.holders.living()] == (["hld_a"] if beats else [])
+
+
+def test_deadlines_of_lives_that_are_over_go_once_they_are_past_and_those_to_come_and_of_the_living_stay(
+    tmp_path: Path,
+) -> None:
+    now_us = machine.boottime_us()
+    lives, left, handed_over = (Presence(tmp_path, f"hld_{name}") for name in ("lives", "left", "handed_over"))
+    try:
+        for life in (lives, left):
+            life.believed_until(now_us - 10, now_us - 5)
+        handed_over.believed_until(now_us + 600_000_000, now_us + 610_000_000)
+        (tmp_path / "holders" / "hld_torn.deadline").write_text("7")
+        left.leave()
+        handed_over.leave()
+        Presence(tmp_path, "hld_next").leave()
+        names = {path.name for path in (tmp_path / "holders").iterdir()}
+    finally:
+        lives.release()
+    assert names == {"hld_lives.lock", "hld_lives.deadline", "hld_handed_over.deadline", "hld_torn.deadline"}

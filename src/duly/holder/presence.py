@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
+from duly import clock
 from duly.clock import MICROSECOND
 from duly.errors import StoreAway
 from duly.runners import deadlines
@@ -34,6 +35,7 @@ class Presence:
         except OSError as error:
             raise StoreAway(f"the run folder {run_folder} cannot be used: {error.strerror}") from error
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        _clear_past(self.path.parent)
 
     def believed_until(self, trust_us: int, kill_us: int) -> None:
         """Move the deadline of this holder's keepers: instants of the boot clock."""
@@ -84,6 +86,15 @@ def forget(run_folder: Path, holder: str) -> None:
     for path in (_lock_path(run_folder, holder), run_folder / "holders" / f"{holder}{deadlines.SUFFIX}"):
         with contextlib.suppress(OSError):
             path.unlink()
+
+
+def _clear_past(folder: Path) -> None:
+    """Remove the deadlines of lives that are over: they were kept for work that was handed over, and are past."""
+    for path in folder.glob(f"[!.]*{deadlines.SUFFIX}"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            last_us = int(path.read_text(encoding="ascii").split()[1])
+            if last_us < clock.boottime_us() and not path.with_suffix(".lock").exists():
+                path.unlink()
 
 
 def place_of(run_folder: Path, boot: str) -> str:

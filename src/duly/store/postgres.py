@@ -188,18 +188,23 @@ class ServerLine:
         False where its turn was not waited for and is another's.
         """
         self._wrote = False
-        if self.raw.closed:
-            self.raw = self._connect()
-        self._began_s = clock.monotonic_s()
-        before_us = clock.boottime_us()
         patience_ms, turn_ms = max(1, int(patience_s * 1000)), int(TURN_S * 1000)
         figures = f"SET LOCAL lock_timeout = {patience_ms}; SET LOCAL statement_timeout = {turn_ms}"
         figures += f"; SET LOCAL idle_in_transaction_session_timeout = {turn_ms}"
+        asked = f"{head}; {figures}{lock}; SELECT {STAMP}".encode()
+        new = self.raw.closed
+        if new:
+            self.raw = self._connect()
+        self._began_s, before_us = clock.monotonic_s(), clock.boottime_us()
         try:
-            cursor = self.raw.execute(f"{head}; {figures}{lock}; SELECT {STAMP}".encode())
-        except BaseException:
-            self.rollback()  # a turn that did not come leaves the transaction begun, and broken
-            raise
+            cursor = self._ask(asked)
+        except psycopg.OperationalError:
+            if new or not self.raw.closed:
+                raise
+            # The connection had ended while nobody used it, and nothing had begun: that is no fault of who asks now.
+            self.raw = self._connect()
+            self._began_s, before_us = clock.monotonic_s(), clock.boottime_us()
+            cursor = self._ask(asked)
         told = cursor.fetchall() if cursor.description else []
         while cursor.nextset():
             told += cursor.fetchall() if cursor.description else []
@@ -209,6 +214,13 @@ class ServerLine:
         else:
             self.ahead_us = self.stamp_us - clock.boottime_us()
         return told[0][0] is not False
+
+    def _ask(self, asked: bytes) -> "psycopg.Cursor[tuple[Any, ...]]":
+        try:
+            return self.raw.execute(asked)
+        except BaseException:
+            self.rollback()  # a turn that did not come leaves the transaction begun, and broken
+            raise
 
     def _connect(self) -> "psycopg.Connection[tuple[Any, ...]]":
         try:
