@@ -143,9 +143,15 @@ class Writer:
                 or bool(session.pauses.over(session.now))
                 or bool(session.missed.over(session.now, 1))
                 or bool(leaving(session))
-                or (self._carriers.free > 0 and self._dispatcher.may_claim(session))
-                or bool(session.waiting.blocked(session.now, 1))
+                or self._may_move(session)
             )
+
+    def _may_move(self, session: Session) -> bool:
+        """Tell whether a run that waits may be claimed here, or ends for want of a seat; mostly nothing waits."""
+        if not session.waiting.projects():
+            return False
+        may_claim = self._carriers.free > 0 and self._dispatcher.may_claim(session)
+        return may_claim or bool(session.waiting.blocked(session.now, 1))
 
     def _turn(self, deliveries: list[Delivery], patience_s: float) -> Turn:
         sent_us = self._store.clock.trust_us()
