@@ -10,8 +10,9 @@ from typing import Any
 from planted_bugs import Plant, all_of, put
 
 from duly import clock
+from duly.errors import StoreAway
 from duly.holder.abroad import Abroad
-from duly.holder.heart import Distrust
+from duly.holder.heart import Beaten, Beating, Distrust, Guard
 from duly.holder.presence import Presence
 from duly.holder.sweeper import Sweeper
 from duly.store import postgres, server_engine
@@ -58,6 +59,22 @@ def hand_over_to_the_very_end(self: Abroad) -> None:
     self._until(self._clock.trust_us() + self._figures.handover_us)
 
 
+def step_believing(self: Beating) -> float:
+    """A beat without an answer moves the deadline as one that was answered."""
+    try:
+        beaten: Beaten | StoreAway = self._heart.step()
+    except StoreAway as error:
+        now_us = self._heart._store.clock.trust_us()
+        self._heart.on_believed(now_us + self._figures.trust_us)
+        beaten = error
+    self._on_beat(beaten)
+    if isinstance(beaten, Beaten):
+        for holding in beaten.lost:
+            holding.stop("kill", "lease_lost")
+        return self._figures.beat_us / 1e6
+    return self._figures.poll_us / 1e6
+
+
 def as_the_host_has_it(self: ServerClock) -> tuple[Any, int]:
     """What is due is judged by the clock of the host, and not by that of the database."""
     return clock.now(), self._line.stamp_us
@@ -76,6 +93,11 @@ def often(*calamities: str) -> Plant:
 def far_ahead(self: storm.Storm) -> None:
     """The clock of the server is set ahead of every lease."""
     self.world.move_store_clock(timedelta(seconds=15))
+
+
+def cut_off_for_long(self: storm.Storm) -> None:
+    """A host is cut off for longer than its leases and its keepers' deadlines."""
+    self.world.cut_off(self.draw.choice(self.world.flow.places), timedelta(seconds=30))
 
 
 def join_and_stay(self: storm.Storm) -> None:
@@ -106,6 +128,19 @@ SERVER_BUGS: dict[str, ServerBug] = {
             plant=put(Presence, "believed_until", lambda _self, _trust_us, _kill_us: None),
             control=all_of(put(world, "Script", deaf_for_very_long), often("freeze", "kill", "join", "join")),
             troubles=AGITATED,
+            first=1,
+        ),
+        ServerBug(
+            name="a deadline that moves with answers alone",
+            plant=put(Beating, "step", step_believing),
+            # The guard of a holder that turns ends its work too, and would hide it.
+            control=all_of(
+                put(Guard, "step", lambda _self: 1.0),
+                put(world, "Script", deaf_for_very_long),
+                put(storm.Storm, "cut_off", cut_off_for_long),
+                often("cut_off", "join"),
+            ),
+            troubles=replace(STORM, calamity=0.04, crash=0.0, people=0.03),
             first=1,
         ),
         ServerBug(
