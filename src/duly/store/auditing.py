@@ -81,9 +81,7 @@ UNTOLD = Statement(
 OF_TASK = Statement(
     lambda: (
         select(
-            *[ledger.c[name] for name in _TASK_COLUMNS[:-1]],
-            # Of what opened a run, its occurrence says all.
-            case((ledger.c.kind == "opened", None), else_=ledger.c.details),
+            *[ledger.c[name] for name in _TASK_COLUMNS],
             *[runs.c[name] for name in Ended._fields],
         )
         .select_from(ledger.outerjoin(runs, and_(ledger.c.kind == "ended", runs.c.id == ledger.c.run)))
