@@ -2,13 +2,17 @@
 
 import importlib
 import pkgutil
+from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.sql.elements import CompilerElement
+from store_scene import scene
 
 import duly.store
-from duly.store.sql import REGISTERED, SIZES, Batch, Statement, compiled
+from duly.store.sql import REGISTERED, SIZES, Batch, Statement, compiled, rows_of
 
 for _module in pkgutil.walk_packages(duly.store.__path__, "duly.store."):
     if ".migrations" not in _module.name:
@@ -41,3 +45,37 @@ def test_what_is_given_by_name_stays_a_parameter() -> None:
             assert lite.text.count("?") == len(lite.order)
             made: Any = statement.write().compile(dialect=postgresql.dialect())  # type: ignore[no-untyped-call]
             assert set(lite.order) == {name for name, one in made.binds.items() if one.required}
+
+
+TOLD_APART = [
+    "",
+    "NULL",
+    "null",
+    '"',
+    "\\",
+    '\\"',
+    "{a,b}",
+    "a,b",
+    " x ",
+    "é✓😀",
+    "\n\t",
+    "'",
+    "\\N",
+    "%s",
+    "$1",
+    "a\\",
+]
+
+
+@pytest.mark.parametrize("texts", [TOLD_APART, [None, *TOLD_APART, None], [None], [None, None]])
+@pytest.mark.parametrize("numbers", [[0, -5, 2**62], [None, 7], [None]])
+def test_cells_of_a_batch_come_back_as_they_were(
+    tmp_path: Path, texts: list[str | None], numbers: list[int | None]
+) -> None:
+    def build(size: int) -> CompilerElement:
+        v = rows_of(size, {"place": int, "number": int, "text": str})
+        return select(v.c.place, v.c.number, v.c.text).order_by(v.c.place)
+
+    rows = [(place, numbers[place % len(numbers)], text) for place, text in enumerate(texts)]
+    with scene(tmp_path) as s, s.store.read() as session:
+        assert sorted(session.line.many(Batch(build, ("place", "number", "text")), rows)) == rows

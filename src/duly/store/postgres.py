@@ -77,7 +77,7 @@ class ServerLine:
         out: list[tuple[Any, ...]] = []
         for at in range(0, len(rows), ROWS_AT_ONCE):
             compiled = batch.in_arrays(DIALECT)
-            columns = [list(column) for column in zip(*rows[at : at + ROWS_AT_ONCE], strict=True)]
+            columns = [_array(column) for column in zip(*rows[at : at + ROWS_AT_ONCE], strict=True)]
             cursor = self._execute(compiled.text, columns)
             if cursor.description is not None:
                 out += cursor.fetchall()
@@ -286,6 +286,21 @@ class ServerClock(Clock):
     def begun(self) -> tuple[datetime, int]:
         """What the database's clock said when the transaction began, its turn included."""
         return from_us(self._line.stamp_us), self._line.stamp_us
+
+
+def _array(column: Sequence[Any]) -> str | list[Any]:
+    """Write an array as the server reads it: the driver looks at each cell several times, which costs more than all."""
+    kinds = set(map(type, column)) - {type(None)}
+    if kinds <= {int}:
+        return "{" + ",".join(["NULL" if cell is None else str(cell) for cell in column]) + "}"
+    if kinds == {str}:
+        return "{" + ",".join(["NULL" if cell is None else _quoted(cell) for cell in column]) + "}"
+    return list(column)
+
+
+def _quoted(cell: str) -> str:
+    escaped = cell.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _is_for_good(error: psycopg.Error) -> bool:
