@@ -14,7 +14,7 @@ from typing import Any
 import databases
 from by_hand import rows_on_server
 from duly.clock import monotonic_s, pause
-from duly.store.address import Address, ServerAddress
+from duly.store.address import Address, ServerAddress, state_folder
 
 WITHIN_S = 60.0
 
@@ -92,6 +92,14 @@ class Place:
         assert line.startswith(f"duly: serving {self.address} as hld_"), (line, self.errors())
         self.ids[process.pid] = line.split()[4]
         return process
+
+    @property
+    def run_folder(self) -> Path:
+        """Where holders' locks and attempts of the store lie on this host; only once the store is made."""
+        if isinstance(self.address, Address):
+            return self.address.run_folder
+        [(store,)] = self.rows("SELECT value FROM meta WHERE key = 'store_id'")
+        return state_folder(self.env) / "run" / str(store)
 
     def id_of(self, process: subprocess.Popen[str]) -> str:
         """The holder's id of a server."""

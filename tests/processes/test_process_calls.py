@@ -134,7 +134,7 @@ def test_a_function_that_is_not_there_fails_before_it_starts_and_says_so(shop: P
     assert done.returncode == 1
     run = of(shop)
     assert (run["reason"], run["error"]) == ("preflight", "shop has no wait; it has waits")
-    assert not (shop.home / "duly.db.run" / "attempts" / f"{run['id']}.{run['fence']}").exists()
+    assert not (shop.run_folder / "attempts" / f"{run['id']}.{run['fence']}").exists()
 
 
 @pytest.mark.parametrize("where", ["child", "thread"])

@@ -166,7 +166,7 @@ def test_a_killed_keepers_work_is_ended_and_its_run_abandoned(place: Place) -> N
 def test_without_its_lock_file_a_living_holder_is_not_taken_for_dead(place: Place) -> None:
     first = place.serve()
     start_slow(place)
-    (place.home / "duly.db.run" / "holders" / f"{place.id_of(first)}.lock").unlink()
+    (place.run_folder / "holders" / f"{place.id_of(first)}.lock").unlink()
     second = place.serve()
     wait_for(lambda: beats(place, place.id_of(second)) >= 2)
     let_go(place)

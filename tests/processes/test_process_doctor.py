@@ -10,7 +10,9 @@ from process_scene import Place, wait_for
 def found(place: Place) -> dict[str, Any]:
     done = place.duly("doctor", "--json", check=False)
     assert done.returncode in {0, 1}, done.stderr
-    return {item["check"]: item for item in json.loads(done.stdout)["items"]}
+    # The tests' server keeps nothing over a power cut, which is told of it and is not what these tests are about.
+    items = [item for item in json.loads(done.stdout)["items"] if "fsync" not in item["message"]]
+    return {item["check"]: item for item in items}
 
 
 def test_doctor_tells_a_living_holder_from_a_stopped_one_and_from_one_that_was_killed(place: Place) -> None:

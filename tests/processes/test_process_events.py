@@ -64,7 +64,7 @@ def test_an_event_waits_for_somebody_to_serve_and_its_data_arrive_byte_for_byte(
     assert place.witness.read_text() == data
     run = place.ended()
     assert run["event"]["source"] == "deploy"
-    wait_for(lambda: not list((place.home / "duly.db.run" / "attempts").glob("*")))
+    wait_for(lambda: not list((place.run_folder / "attempts").glob("*")))
     first.send_signal(signal.SIGTERM)
     assert first.wait(60) == 0
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 
+import pytest
 from process_scene import Place, wait_for
 
 WRITES = """
@@ -120,6 +121,7 @@ restoring.restore(Address(path=Path(sys.argv[1])), Path(sys.argv[2]), os.environ
 """
 
 
+@pytest.mark.file
 def test_a_restore_that_is_killed_leaves_the_old_store_or_the_restored_one_and_can_be_done_again(place: Place) -> None:
     place.duly("add", "old", "--when", "manual", "--", "true")
     place.duly("backup", "copy.db")
@@ -173,7 +175,7 @@ def test_a_prune_while_the_store_is_served_takes_logs_too_and_nothing_that_went_
     place.duly("add", "each", *words)
     place.serve()
     wait_for(lambda: len(place.rows("SELECT 1 FROM runs WHERE state = 'ended'")) >= 6)
-    attempts = place.home / "duly.db.run" / "attempts"
+    attempts = place.run_folder / "attempts"
     before = len(list(attempts.iterdir()))
     first = place.rows("SELECT id FROM runs ORDER BY id LIMIT 1")[0][0]
     done = place.json("prune", "--keep", "2s", "--yes")

@@ -191,7 +191,7 @@ def test_a_closed_gate_skips_and_says_what_it_said(place: Place) -> None:
     assert (one["outcome"], one["reason"], one["started_at"], one["log_bytes"]) == ("skipped", "gate_closed", None, 0)
     assert place.duly("run", "gated", "--wait", "--anyway", check=False).returncode == 1
     assert len(place.seen()) == 1
-    assert not list((place.home / "duly.db.run" / "attempts").glob("*/gate"))
+    assert not list((place.run_folder / "attempts").glob("*/gate"))
     assert place.duly("verify").returncode == 0
 
 

@@ -1,12 +1,17 @@
-"""A store that is locked, gone, newer or full under processes that serve it."""
+"""A store that is locked, gone, newer or full under processes that serve it.
+
+What is about a file: that it is gone (a server says itself whether a database is there), and who stands inside a write
+and blocks all (a server ends such a transaction after ten seconds).
+"""
 
 import signal
-import sqlite3
 import subprocess
 import sys
 
+import pytest
 from process_scene import Place, wait_for
 
+from by_hand import locked
 from duly.clock import pause
 
 
@@ -14,18 +19,16 @@ def test_a_write_lock_held_for_six_seconds_by_another_program_loses_nothing(plac
     place.serve()
     place.duly("add", "a", "--when", "* * * * * *", "--", "true")
     wait_for(lambda: place.rows("SELECT 1 FROM runs WHERE outcome = 'succeeded'"))
-    other = sqlite3.connect(place.store, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    pause(6)
-    before = place.rows("SELECT count(*) FROM runs")[0][0]
-    other.execute("ROLLBACK")
-    other.close()
+    with locked(place.address):
+        pause(6)
+        before = place.rows("SELECT count(*) FROM runs")[0][0]
     wait_for(lambda: place.rows("SELECT count(*) FROM runs WHERE outcome = 'succeeded'")[0][0] > before + 2)
     assert not place.rows("SELECT 1 FROM runs WHERE outcome NOT IN ('succeeded', 'skipped')")
     place.duly("pause", "--all")
     assert place.duly("verify").returncode == 0
 
 
+@pytest.mark.file
 def test_a_store_that_vanishes_is_an_error_and_never_comes_back_empty(place: Place) -> None:
     process = place.serve(lease="5s")
     for name in ("duly.db", "duly.db-wal", "duly.db-shm"):
@@ -43,10 +46,7 @@ def test_a_store_that_vanishes_is_an_error_and_never_comes_back_empty(place: Pla
 
 def test_a_store_taken_over_by_a_newer_version_stops_a_running_holder_and_every_command(place: Place) -> None:
     process = place.serve()
-    other = sqlite3.connect(place.store, timeout=30)
-    with other:
-        other.execute("UPDATE meta SET value = '99.0' WHERE key = 'lowest_version'")
-    other.close()
+    place.write("UPDATE meta SET value = '99.0' WHERE key = 'lowest_version'")
     assert process.wait(60) == 5
     for words in (["list"], ["status"], ["add", "a", "--when", "every 1h", "--", "true"]):
         done = place.duly(*words, check=False)
@@ -85,6 +85,7 @@ sys.exit(service.serve(Address(path=path), beat=timedelta(seconds=1), lease=time
 """
 
 
+@pytest.mark.file
 def test_a_holder_stopped_inside_a_write_past_its_lease_is_killed_by_another_and_the_ledger_says_so(
     place: Place,
 ) -> None:
@@ -108,6 +109,7 @@ def test_a_holder_stopped_inside_a_write_past_its_lease_is_killed_by_another_and
     place.duly("add", "a", "--when", "every 1h", "--", "true")
 
 
+@pytest.mark.file
 def test_a_program_that_only_holds_the_lock_is_named_and_never_killed(place: Place) -> None:
     place.serve()
     other = subprocess.Popen(
