@@ -93,6 +93,8 @@ def _args(w: World, args: tuple[str, ...]) -> list[str]:
     return [arg.replace("{backup_run}", run) for arg in args]
 
 
+# The ids on these screens are drawn, and opening a file draws too where opening a database does not.
+@pytest.mark.file
 def test_screens_are_what_they_were_when_somebody_read_them(lived: World) -> None:
     """One world for all screens; none of them changes it."""
     wrong = []
@@ -106,6 +108,7 @@ def test_screens_are_what_they_were_when_somebody_read_them(lived: World) -> Non
     assert not wrong, "\n\n".join(wrong)
 
 
+@pytest.mark.file
 @pytest.mark.parametrize("name", ["list", "runs", "show failed run", "status"])
 def test_screens_in_colour_say_the_same_as_without(lived: World, name: str) -> None:
     args = _args(lived, SCREENS[name])
