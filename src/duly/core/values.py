@@ -12,8 +12,6 @@ from typing import Any, TypeVar, dataclass_transform
 
 T = TypeVar("T")
 NOTHING: Mapping[str, object] = MappingProxyType({})
-_MADE: dict[type, dict[str, Any]] = {}
-"""What was made for each of these classes: its twin, and what changes its values."""
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
@@ -43,14 +41,14 @@ def value(cls: type[T]) -> type[T]:
     exec(text, known)  # as dataclasses do themselves; nothing but the names of fields is in it
     made.__new__ = known["make"]  # type: ignore[method-assign]
     made.__reduce__ = _reduced  # type: ignore[method-assign]
-    _MADE[made] = known
+    made.__made__ = known  # type: ignore[attr-defined]  # its twin, and what changes its values
     return made
 
 
 def made_of(cls: type[T], names: Sequence[str]) -> Callable[[Sequence[Any]], T]:
     """Give what makes such a value of all of its fields, in the order of these names."""
     assert sorted(names) == sorted(one.name for one in fields(cls))  # type: ignore[arg-type]
-    known = {"twin": _MADE[cls]["twin"], "cls": cls}
+    known = {"twin": cls.__made__["twin"], "cls": cls}  # type: ignore[attr-defined]
     text = f"def make(cells):\n    new = twin()\n    {_all(names)} = cells\n    new.__class__ = cls\n    return new\n"
     exec(text, known)  # as above
     make: Callable[[Sequence[Any]], T] = known["make"]
@@ -59,7 +57,8 @@ def made_of(cls: type[T], names: Sequence[str]) -> Callable[[Sequence[Any]], T]:
 
 def changed(old: T, more: Mapping[str, object] = NOTHING, /, **changes: object) -> T:
     """Give the value with these fields changed, as `dataclasses.replace` does; for values made by `value` only."""
-    new: T = _MADE[old.__class__]["change"](old, {**more, **changes} if more else changes)
+    made: Any = old
+    new: T = made.__made__["change"](old, {**more, **changes} if more else changes)
     return new
 
 
