@@ -144,6 +144,7 @@ def test_columns_stand_in_line_under_wide_letters(lived: World) -> None:
         assert before[-1] == " "
 
 
+@pytest.mark.file
 def test_the_world_is_the_same_to_the_letter_each_time(scene: Scene) -> None:
     """Else a golden screen would tell of the machine and not of Duly."""
     assert BEGINS + DAY + HOUR > BEGINS
