@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -148,10 +149,10 @@ def world(scene: Scene) -> Iterator[World]:
     # Before anything is drawn: how much chance it takes to make a store is of the database.
     scene.ok("init")
     made = World(scene)
-    drawn = iter(range(1_000_000))
+    drawn = (byte for number in range(1_000_000) for byte in hashlib.sha256(str(number).encode()).digest())
 
     def bytes_(count: int) -> bytes:
-        return hashlib.sha256(str(next(drawn)).encode()).digest()[:count]
+        return bytes(islice(drawn, count))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(clock, "now", made.clock.now)
