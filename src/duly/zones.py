@@ -52,7 +52,6 @@ MEANT = {
 """Abbreviations that the database does not know as names, and the zones people mean by them."""
 
 
-@lru_cache(maxsize=1024)
 def zone(key: str) -> ZoneInfo:
     """Give the zone of an IANA name in any case; Invalid (field `zone`) with what may be meant if there is none."""
     return _load(canonical(key))

@@ -224,3 +224,20 @@ def test_deadlines_of_lives_that_are_over_go_once_they_are_past_and_those_to_com
     finally:
         lives.release()
     assert names == {"hld_lives.lock", "hld_lives.deadline", "hld_handed_over.deadline", "hld_torn.deadline"}
+
+
+def test_the_lock_of_who_died_before_it_had_entered_is_cleared_by_the_next_and_no_other(tmp_path: Path) -> None:
+    with scene(tmp_path) as s:
+        _, presence = held_by_one(s)
+        folder = s.store.run_folder
+        begun = Presence(folder, "hld_begun")
+        Presence(folder, "hld_early").release()
+        presence.release()
+        registry = Registry({"command": Kept})
+        place = place_of(folder, s.clock.boot)
+        sweeper = Sweeper(s.store, "hld_b", place, figures(), Holdings(), registry)
+        sweeper.forget_dead()
+        left = {path.name for path in (folder / "holders").glob("*.lock")}
+        assert left == {"hld_a.lock", "hld_begun.lock"}, "who holds a run is swept by the proof of its lock first"
+        begun.leave()
+        registry.close()

@@ -31,10 +31,9 @@ class Presence:
         try:
             run_folder.mkdir(mode=0o700, exist_ok=True)
             self.path.parent.mkdir(mode=0o700, exist_ok=True)
-            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            self._descriptor = _locked(self.path)
         except OSError as error:
             raise StoreAway(f"the run folder {run_folder} cannot be used: {error.strerror}") from error
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
         _clear_past(self.path.parent)
 
     def believed_until(self, trust_us: int, kill_us: int) -> None:
@@ -68,6 +67,12 @@ def life_of(run_folder: Path, holder: str) -> Life:
     return "dead"
 
 
+def left_behind(run_folder: Path) -> list[str]:
+    """Give the ids of holders of this place whose lock files are there and free."""
+    names = [path.stem for path in (run_folder / "holders").glob("hld_*.lock")]
+    return [name for name in names if life_of(run_folder, name) == "dead"]
+
+
 def looking(store: Store) -> Callable[[Session, HolderRow], bool]:
     """Give the look at another holder that says whether it lives: not dead, and not silent past its lease."""
     # Those of another boot of this machine are dead; where holders are on other machines too, that says nothing.
@@ -81,11 +86,27 @@ def looking(store: Store) -> Callable[[Session, HolderRow], bool]:
     return lives
 
 
+def drop_lock(run_folder: Path, holder: str) -> None:
+    """Remove the lock file of a holder that no store knows as living."""
+    with contextlib.suppress(OSError):
+        _lock_path(run_folder, holder).unlink()
+
+
 def forget(run_folder: Path, holder: str) -> None:
     """Remove the lock file of a holder proven dead."""
     for path in (_lock_path(run_folder, holder), run_folder / "holders" / f"{holder}{deadlines.SUFFIX}"):
         with contextlib.suppress(OSError):
             path.unlink()
+
+
+def _locked(path: Path) -> int:
+    """Make the file and lock it; made again where somebody cleared it away before it was locked."""
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if path.exists():
+            return descriptor
+        os.close(descriptor)
 
 
 def _clear_past(folder: Path) -> None:
