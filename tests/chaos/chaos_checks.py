@@ -136,11 +136,17 @@ def check_nothing_left(arena: Arena) -> None:
     # The deadline of who handed its work over stays until it is past, and the next holder after that clears it.
     left = [path for folder in folders for path in (folder / "holders").iterdir() if path.suffix != ".deadline"]
     assert left == []
-    for folder in (attempt for host in folders for attempt in (host / "attempts").glob("*")):
-        names = {path.name for path in folder.iterdir()}
-        forbidden = "begun" in names and b'"forbidden":true' in (folder / "begun").read_bytes()
-        extra = names - {"log", "cut"} - ({"begun", "lock"} if forbidden else set())
-        assert extra == set(), (folder.name, names)
-        assert names, f"{folder.name} is empty"
+    assert untidy(arena) == []
     # One whose lock file somebody deleted cannot be proven dead.
     assert {row[0] for row in arena.rows("SELECT id FROM holders WHERE state != 'gone'")} <= arena.unproven
+
+
+def untidy(arena: Arena) -> list[tuple[str, list[str]]]:
+    """The folders of attempts in which something is left besides output, or nothing at all."""
+    found = []
+    for folder in (attempt for host in arena.run_folders() for attempt in (host / "attempts").glob("*")):
+        names = {path.name for path in folder.iterdir()}
+        forbidden = "begun" in names and b'"forbidden":true' in (folder / "begun").read_bytes()
+        if not names or names - {"log", "cut"} - ({"begun", "lock"} if forbidden else set()):
+            found.append((folder.name, sorted(names)))
+    return found
