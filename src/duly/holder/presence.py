@@ -15,6 +15,7 @@ from duly.clock import MICROSECOND
 from duly.errors import StoreAway
 from duly.runners import deadlines
 from duly.store import Session, Store
+from duly.store.locks import SUFFIX, lock_files, lock_path
 from duly.store.rows import HolderRow
 
 Life = Literal["alive", "dead", "unknown"]
@@ -27,7 +28,7 @@ class Presence:
         self._holder = holder
         self.released = False
         """This life is over, or is to look so."""
-        self.path = _lock_path(run_folder, holder)
+        self.path = lock_path(run_folder, holder)
         try:
             run_folder.mkdir(mode=0o700, exist_ok=True)
             self.path.parent.mkdir(mode=0o700, exist_ok=True)
@@ -55,7 +56,7 @@ class Presence:
 def life_of(run_folder: Path, holder: str) -> Life:
     """Whether a holder of this place lives, by its lock alone; `unknown` where its file is missing."""
     try:
-        descriptor = os.open(_lock_path(run_folder, holder), os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(lock_path(run_folder, holder), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return "unknown"
     try:
@@ -69,8 +70,7 @@ def life_of(run_folder: Path, holder: str) -> Life:
 
 def left_behind(run_folder: Path) -> list[str]:
     """Give the ids of holders of this place whose lock files are there and free."""
-    names = [path.stem for path in (run_folder / "holders").glob("hld_*.lock")]
-    return [name for name in names if life_of(run_folder, name) == "dead"]
+    return [holder for holder in lock_files(run_folder) if life_of(run_folder, holder) == "dead"]
 
 
 def looking(store: Store) -> Callable[[Session, HolderRow], bool]:
@@ -89,14 +89,14 @@ def looking(store: Store) -> Callable[[Session, HolderRow], bool]:
 def drop_lock(run_folder: Path, holder: str) -> None:
     """Remove the lock file of a holder that no store knows as living."""
     with contextlib.suppress(OSError):
-        _lock_path(run_folder, holder).unlink()
+        lock_path(run_folder, holder).unlink()
 
 
 def forget(run_folder: Path, holder: str) -> None:
     """Remove the lock file of a holder proven dead."""
-    for path in (_lock_path(run_folder, holder), run_folder / "holders" / f"{holder}{deadlines.SUFFIX}"):
-        with contextlib.suppress(OSError):
-            path.unlink()
+    drop_lock(run_folder, holder)
+    with contextlib.suppress(OSError):
+        lock_path(run_folder, holder).with_suffix(deadlines.SUFFIX).unlink()
 
 
 def _locked(path: Path) -> int:
@@ -114,7 +114,7 @@ def _clear_past(folder: Path) -> None:
     for path in folder.glob(f"[!.]*{deadlines.SUFFIX}"):
         with contextlib.suppress(OSError, ValueError, IndexError):
             last_us = int(path.read_text(encoding="ascii").split()[1])
-            if last_us < clock.boottime_us() and not path.with_suffix(".lock").exists():
+            if last_us < clock.boottime_us() and not path.with_suffix(SUFFIX).exists():
                 path.unlink()
 
 
@@ -127,7 +127,3 @@ def place_of(run_folder: Path, boot: str) -> str:
 def folder_of(place: str) -> str:
     """The part of a place that names its run folder; the rest is the boot."""
     return place.partition(":")[2]
-
-
-def _lock_path(run_folder: Path, holder: str) -> Path:
-    return run_folder / "holders" / f"{holder}.lock"

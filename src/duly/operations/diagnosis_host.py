@@ -8,10 +8,11 @@ from pathlib import Path
 from duly import config
 from duly.errors import Invalid
 from duly.operations.ailment import Ailment
-from duly.operations.serving import holders_alive, lock_files
+from duly.operations.serving import holders_alive
 from duly.store import address as addresses
 from duly.store import mounts
 from duly.store.address import Address
+from duly.store.locks import lock_files
 
 DISK_LEAST_BYTES = 200 * 1024 * 1024
 DISK_LEAST_SHARE = 0.05

@@ -12,23 +12,12 @@ from duly.clock import MICROSECOND
 from duly.errors import Refused
 from duly.store import Session, Store
 from duly.store.address import Address, Place
-
-HOLDERS = "holders"
-SUFFIX = ".lock"
+from duly.store.locks import lock_files, lock_path
 
 
 def holders_alive(run_folder: Path) -> set[str]:
     """Give the ids of the holders whose lock is taken; looking takes nothing from them."""
-    return {holder for holder in lock_files(run_folder) if _is_held(run_folder / HOLDERS / f"{holder}{SUFFIX}")}
-
-
-def lock_files(run_folder: Path) -> set[str]:
-    """Give the ids of the holders that have a lock file, taken or left behind."""
-    try:
-        names = os.listdir(run_folder / HOLDERS)  # noqa: PTH208 - a name each, no more
-    except OSError:
-        return set()
-    return {name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX)}
+    return {holder for holder in lock_files(run_folder) if _is_held(lock_path(run_folder, holder))}
 
 
 def alive(store: Store, session: Session) -> set[str]:
