@@ -195,32 +195,35 @@ class ServerLine:
         new = self.raw.closed
         if new:
             self.raw = self._connect()
-        self._began_s, before_us = clock.monotonic_s(), clock.boottime_us()
         try:
-            cursor = self._ask(asked)
+            before_us, told = self._ask(asked)
         except psycopg.OperationalError:
             if new or not self.raw.closed:
                 raise
             # The connection had ended while nobody used it, and nothing had begun: that is no fault of who asks now.
             self.raw = self._connect()
-            self._began_s, before_us = clock.monotonic_s(), clock.boottime_us()
-            cursor = self._ask(asked)
-        told = cursor.fetchall() if cursor.description else []
-        while cursor.nextset():
-            told += cursor.fetchall() if cursor.description else []
-        self.stamp_us = told[-1][0]
+            before_us, told = self._ask(asked)
+        self.stamp_us = told[-1]
         if not lock:
             self.ahead_us = self.stamp_us - (before_us + clock.boottime_us()) // 2
         else:
             self.ahead_us = self.stamp_us - clock.boottime_us()
-        return told[0][0] is not False
+        return told[0] is not False
 
-    def _ask(self, asked: bytes) -> "psycopg.Cursor[tuple[Any, ...]]":
+    def _ask(self, asked: bytes) -> tuple[int, list[Any]]:
+        """Ask several things at once; gives the boot clock of before, and each answer's one value."""
+        self._began_s, before_us = clock.monotonic_s(), clock.boottime_us()
         try:
-            return self.raw.execute(asked)
+            cursor = self.raw.execute(asked)
         except BaseException:
             self.rollback()  # a turn that did not come leaves the transaction begun, and broken
             raise
+        told = []
+        while True:
+            if cursor.description:
+                told += [row[0] for row in cursor.fetchall()]
+            if not cursor.nextset():
+                return before_us, told
 
     def _connect(self) -> "psycopg.Connection[tuple[Any, ...]]":
         try:

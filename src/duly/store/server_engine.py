@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,15 +41,8 @@ class ServerEngine:
     def found(self) -> Found | None:
         """What the database says of the store in it; None where there is none."""
         line, self._line = self._line or ServerLine(self.address), None
-        try:
+        with _looking(line):
             found = self._found(line)
-        except psycopg.Error as error:
-            told = line.told(error)
-            line.close()
-            raise told from error
-        except BaseException:
-            line.close()
-            raise
         if found is None:
             line.close()
         else:
@@ -76,7 +69,7 @@ class ServerEngine:
         An older one is brought up by nobody who only opens it: other hosts are at work on it, and a person decides.
         """
         line, self._line = self._line or ServerLine(self.address), None
-        try:
+        with _looking(line):
             found = self._found(line)
             if found is None:
                 raise StoreAway(f"there is no store at {self.address} yet", hint="duly init, or add a first task")
@@ -86,24 +79,13 @@ class ServerEngine:
                     hint="back it up with pg_dump, then `duly migrate`",
                 )
             self._know(line, readonly=readonly)
-        except psycopg.Error as error:
-            told = line.told(error)
-            line.close()
-            raise told from error
-        except BaseException:
-            line.close()
-            raise
         return line
 
     def connect(self, *, readonly: bool) -> ServerLine:
         """Open one more connection to a store that was opened before."""
         line = ServerLine(self.address)
-        try:
+        with _looking(line):
             self._know(line, readonly=readonly)
-        except psycopg.Error as error:
-            told = line.told(error)
-            line.close()
-            raise told from error
         return line
 
     def clock(self, line: ServerLine) -> Clock:
@@ -180,6 +162,20 @@ class ServerEngine:
 
     def _is_older(self, found: Found) -> bool:
         return check_version(found, self.address)
+
+
+@contextlib.contextmanager
+def _looking(line: ServerLine) -> Iterator[None]:
+    """Close a connection whose first look fails, and tell in words what its server said."""
+    try:
+        yield
+    except psycopg.Error as error:
+        told = line.told(error)
+        line.close()
+        raise told from error
+    except BaseException:
+        line.close()
+        raise
 
 
 class Ear:
