@@ -51,17 +51,16 @@ class Place:
         self.served: list[subprocess.Popen[str]] = []
         self.ids: dict[int, str] = {}
 
-    def duly(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    def call(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run any program to its end, in this home."""
         done = subprocess.run(
-            [sys.executable, "-m", "duly", "--store", str(self.store), *words],
-            env=self.env,
-            cwd=self.home,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
+            words, env=self.env, cwd=self.home, capture_output=True, text=True, timeout=120, check=False
         )
         assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+    def duly(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        done = self.call(sys.executable, "-m", "duly", "--store", str(self.store), *words)
         if check:
             assert done.returncode == 0, (words, done.returncode, done.stdout, done.stderr)
         return done

@@ -19,15 +19,7 @@ def later_words(place: Place, lowest: str, end: str = "whole") -> list[str]:
 
 
 def later(place: Place, lowest: str, *words: str, end: str = "whole") -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [*later_words(place, lowest, end), *words],
-        env=place.env,
-        cwd=place.home,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return place.call(*later_words(place, lowest, end), *words)
 
 
 def succeeded(place: Place) -> int:
