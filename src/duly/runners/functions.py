@@ -24,7 +24,7 @@ def fault(function: str, path: Sequence[str], *, here: bool) -> str | None:
     `here`: it will be called in this process, so that a module which is loaded is asked itself.
     """
     module, _, name = function.partition(":")
-    if here and module in sys.modules:
+    if here and module in sys.modules and not _is_being_imported(module):
         return _loaded_fault(module, name)
     try:
         spec = _find(module, path)
@@ -44,6 +44,11 @@ def fault(function: str, path: Sequence[str], *, here: bool) -> str | None:
 
 class _Missing(Exception):
     """The module, or a package it lies in, is nowhere."""
+
+
+def _is_being_imported(module: str) -> bool:
+    """Whether another thread is still at it: its names come one by one, and what it lacks now it may have soon."""
+    return bool(getattr(getattr(sys.modules[module], "__spec__", None), "_initializing", False))
 
 
 def _loaded_fault(module: str, name: str) -> str | None:
