@@ -16,7 +16,6 @@ from duly.errors import StoreAway
 from duly.holder.holder import Holder
 from duly.holder.holdings import Holding
 from duly.holder.settling import Delivery
-from duly.holder.tidying import Tidier
 from duly.operations import runs as asks
 from duly.operations.audit import verify
 from duly.ports import Outcome
@@ -422,18 +421,3 @@ def test_a_holder_does_not_take_back_what_it_lost_while_its_own_work_on_it_is_no
         by_hand(session.line, "UPDATE runs SET holder = 'hld_dead', handed_to = ?", holder.place)
     assert holder.sweeper.step() == []
     assert stage.read().runs[0].holder == "hld_dead"
-
-
-def test_what_a_holder_that_died_after_its_last_commit_left_in_the_run_folder_is_cleared(stage: Stage) -> None:
-    holder, run = held(stage)
-    stage.script.over.set()
-    settled(stage, holder, run)
-    attempts = stage.store.run_folder / "attempts"
-    over, lives = attempts / f"{run}.1", attempts / f"{run}.2"
-    for folder in (over, lives):
-        folder.mkdir(parents=True)
-        for name in ("begun", "lock", "exit", "log"):
-            (folder / name).touch()
-    assert Tidier(stage.store).step() == 1
-    assert {path.name for path in over.iterdir()} == {"log"}
-    assert {path.name for path in lives.iterdir()} == {"begun", "lock", "exit", "log"}

@@ -18,6 +18,7 @@ from duly.holder.presence import Presence, place_of
 from duly.holder.recovery import Recovery
 from duly.holder.settling import Delivery, Interrupted, Returned, Settler
 from duly.holder.sweeper import Sweeper
+from duly.holder.tidying import Tidier
 from duly.ports import Assignment, Detached, How, Outcome
 from duly.runners.registry import Registry
 from duly.store import Store
@@ -233,11 +234,7 @@ def test_the_lock_of_who_died_before_it_had_entered_is_cleared_by_the_next_and_n
         begun = Presence(folder, "hld_begun")
         Presence(folder, "hld_early").release()
         presence.release()
-        registry = Registry({"command": Kept})
-        place = place_of(folder, s.clock.boot)
-        sweeper = Sweeper(s.store, "hld_b", place, figures(), Holdings(), registry)
-        sweeper.forget_dead()
+        Tidier(s.store).step()
         left = {path.name for path in (folder / "holders").glob("*.lock")}
         assert left == {"hld_a.lock", "hld_begun.lock"}, "who holds a run is swept by the proof of its lock first"
         begun.leave()
-        registry.close()

@@ -110,7 +110,6 @@ class Holder:
             tell=self._tell,
         )
         self._tidier = Tidier(store)
-        self._deaths_tidied = -1  # once at the start too: the last to serve may have died alone
         self.unblocker = Unblocker(self._heart_store, self._boot, self._tell)
         self.sweeper.killed = self.unblocker.killed
         self.guard = Guard(store.clock, wish.figures, self.holdings)
@@ -266,8 +265,7 @@ class Holder:
                 self._adopt(self.sweeper.step())
                 # What appears after this sweep is noticed as a change, once there was a look to compare with.
                 self._nobody_else = self._looked and not self.sweeper.forget_dead()
-        if self.sweeper.deaths > self._deaths_tidied:
-            self._deaths_tidied = self.sweeper.deaths
+        if self._tidier.is_due(self.sweeper.deaths):
             self._carriers.adopt(self._tidier.step)
 
     def _adopt(self, taken: Sequence[TakenOver]) -> None:

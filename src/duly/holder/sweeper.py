@@ -79,7 +79,6 @@ class Sweeper:
         self.killed: set[str] = set()
         """Holders that this process killed because they blocked the store, for the ledger to tell."""
         self._others_hold = True
-        self._cleared = False
 
     def step(self) -> list[TakenOver]:
         """Take over every run whose holder is dead, has handed it over, or is silent past its lease."""
@@ -231,22 +230,12 @@ class Sweeper:
         over = session.lease_us - row.beat_lease_us > row.lease_for // MICROSECOND
         return over and (not self._many or self.believes_store())
 
-    def _clear(self, session: Session) -> None:
-        """Take away, once a life, the lock files of who died before it had entered, or after it had left."""
-        self._cleared = True
-        for holder in presence.left_behind(self._run_folder):
-            row = session.holders.by_id(holder)
-            if row is None or row.state == "gone":
-                presence.drop_lock(self._run_folder, holder)
-
     def forget_dead(self) -> bool:
         """Mark holders gone that are proven dead and hold nothing; says whether others are left, or hold anything.
 
         A step of its own: it may find the store away, when what the last step took has been handed out already.
         """
         with self._store.read() as session:
-            if not self._cleared:
-                self._clear(session)
             living = [row for row in session.holders.living() if row.id != self._holder]
             dead = [row for row in living if self._is_gone(row, session) and not session.runs.held_by(row.id)]
         if not dead:

@@ -12,6 +12,7 @@ from duly.core import lifecycle
 from duly.core.run import Run
 from duly.core.spans import write_instant
 from duly.errors import StoreAway
+from duly.holder import presence
 from duly.runners import folders, keeping
 from duly.store import Store
 
@@ -20,16 +21,30 @@ TRACES = frozenset(
 )
 FOLDERS_MOST = 10_000
 """Attempts' folders that one step looks at."""
+TIDY_EVERY_US = 3_600_000_000
 
 
 class Tidier:
-    """Looks through the run folder once for each death; what has a log keeps it."""
+    """Looks through the run folder at a life's start, after each death and every hour; what has a log keeps it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._deaths = 0
+        self._next_us: int | None = None
+
+    def is_due(self, deaths: int) -> bool:
+        """Say whether to look again, where so many holders were found dead in this life so far."""
+        now_us = self._store.clock.awake_us()
+        # At the start: the last to serve may have died alone. And hourly: what began here another host may have ended.
+        due = deaths != self._deaths or self._next_us is None or now_us >= self._next_us
+        if due:
+            self._deaths, self._next_us = deaths, now_us + TIDY_EVERY_US
+        return due
 
     def step(self) -> int:
         """Clear the folders of attempts that are over; gives how many. A store that is away is left alone."""
+        with contextlib.suppress(StoreAway, OSError):
+            self._drop_locks()
         cleared = 0
         with contextlib.suppress(StoreAway, OSError):
             found = dict(self._untidy())
@@ -45,6 +60,17 @@ class Tidier:
                         folders.remove_traces(path)
                         cleared += 1
         return cleared
+
+    def _drop_locks(self) -> None:
+        """Take away the lock files of who died before it had entered the store, or after it had left."""
+        left = presence.left_behind(self._store.run_folder)
+        if not left:
+            return
+        with self._store.another_once() as store, store.read() as session:
+            for holder in left:
+                row = session.holders.by_id(holder)
+                if row is None or row.state == "gone":
+                    presence.drop_lock(self._store.run_folder, holder)
 
     def _untidy(self) -> Iterator[tuple[Path, tuple[str, int]]]:
         attempts = self._store.run_folder / "attempts"
