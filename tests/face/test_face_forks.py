@@ -191,6 +191,47 @@ os._exit(0)
 """
 
 
+def test_a_child_forked_while_another_thread_opens_the_store_is_told_that_it_cannot_use_it(home: Home) -> None:
+    home.duly().define("nightly", call=home.shop.nightly)
+    out = home.ran(
+        """
+import os, threading
+from duly import Duly
+from duly.errors import StoreAway
+from duly.store.store import Store
+
+opening, go = threading.Event(), threading.Event()
+really = Store.open
+
+def slowly(*args, **named):
+    store = really(*args, **named)
+    opening.set()
+    go.wait(20)
+    return store
+
+Store.open = slowly
+duly = Duly("duly.db")
+thread = threading.Thread(target=duly.tasks)
+thread.start()
+assert opening.wait(20)
+pid = os.fork()
+if not pid:
+    try:
+        duly.tasks()
+    except StoreAway as error:
+        print(error.message, flush=True)
+        os._exit(7)
+    os._exit(0)
+code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+go.set()
+thread.join(20)
+print(code, len(duly.tasks()))
+"""
+    )
+    assert "was forked while process" in out
+    assert out.split()[-2:] == ["7", "1"]
+
+
 def test_what_a_child_writes_is_not_lost_when_its_parent_ends_and_another_thinks_it_is_the_last(home: Home) -> None:
     with home.duly() as duly:
         duly.define("nightly", call=home.shop.nightly)

@@ -36,6 +36,8 @@ class Lines:
         self._lock = threading.Lock()
         self._idle: list[Store] = []
         self._used: set[Store] = set()
+        self._opening = 0
+        """So many are being opened now, by other threads: a fork would carry them half open."""
         self._carried: str | None = None
         """Why this process may not use the store: its parent used it while it forked."""
         forks.take_part(self)
@@ -88,7 +90,7 @@ class Lines:
         """Leave what the parent uses as it is, and refuse to use that file here."""
         self._lock = threading.Lock()
         held = [*self._used, *(one for one in self.serving if one.forget())]
-        if held and self._carried is None:
+        if (held or self._opening) and self._carried is None:
             self._carried = (
                 f"this process was forked while process {os.getppid()} had the store {self.address} open,"
                 " and a connection cannot be carried over a fork"
@@ -96,21 +98,35 @@ class Lines:
         for one in held:
             forks.never_free(one)
         self._used.clear()
+        self._opening = 0
         self.serving.clear()
 
     def _take(self, *, create: bool) -> Store:
         with self._lock:
-            store = self._idle.pop() if self._idle else None
-        if store is not None:
-            try:
-                store.check_here()
-            except StoreAway:
-                store.close()
-                raise
-        else:
+            if self._idle:
+                store = self._idle.pop()
+                self._used.add(store)
+            else:
+                store = None
+                self._opening += 1
+        if store is None:
+            return self._open(create=create)
+        try:
+            store.check_here()
+        except BaseException:
+            self._give_up(store)
+            raise
+        return store
+
+    def _open(self, *, create: bool) -> Store:
+        store = None
+        try:
             store = Store.open(self.address, create=create)
-        with self._lock:
-            self._used.add(store)
+        finally:
+            with self._lock:
+                self._opening -= 1
+                if store is not None:
+                    self._used.add(store)
         return store
 
     def _give_back(self, store: Store) -> None:
