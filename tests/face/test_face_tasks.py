@@ -310,3 +310,23 @@ def test_the_package_names_what_it_gives_and_loads_it_late() -> None:
     with pytest.raises(AttributeError):
         _ = package.Dully  # type: ignore[attr-defined]
     assert package.this_run() is None
+
+
+def test_an_event_starts_the_tasks_that_listen_to_it_once_a_key(home: Home) -> None:
+    duly = home.duly()
+    listens = duly.task("on shop where kind=order")(home.shop.nightly)
+    data = {"kind": "order", "lines": [1, 2], "to": "Zoë"}
+    [run] = duly.emit("shop", data, key="order-1")
+    assert (run.task_name, run.state) == ("nightly", "waiting")
+    assert run.json["occurrence"] == "event:shop:order-1"
+    assert [one.id for one in duly.emit("shop", data, key="order-1")] == [run.id]
+    assert duly.emit("shop", {"kind": "return"}) == duly.emit("shop") == []
+    assert [one.id for one in duly.runs(listens)] == [run.id]
+    with pytest.raises(Refused) as refused:
+        duly.emit("shop", {"kind": "order"}, key="order-1")
+    assert refused.value.reason == "key_reused"
+    for data_ in ({"at": datetime.now(UTC)}, float("nan"), {1, 2}):
+        with pytest.raises(Invalid) as invalid:
+            duly.emit("shop", data_)
+        assert invalid.value.field == "data"
+    assert len(duly.runs(listens)) == 1

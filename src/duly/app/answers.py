@@ -1,11 +1,14 @@
 """What the Python face answers, read from a store: tasks and runs as values, the end of a run, its output."""
 
-from datetime import timedelta
+import json
+from datetime import datetime, timedelta
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from duly import clock
 from duly.app.values import Run, Task, run_of, task_of
-from duly.operations import listing, outputs
+from duly.errors import Invalid
+from duly.operations import events, listing, outputs, previewing
 from duly.operations.lookup import find_run, find_task
 from duly.runners.folders import folder_of
 
@@ -38,6 +41,20 @@ def tasks(session: "Session") -> list[Task]:
         found += [task_of(listing.shape(one)) for one in page]
         if cursor is None:
             return found
+
+
+def upcoming(session: "Session", word: str, most: int) -> list[datetime]:
+    """Give the next instants at which a task is due, the nearest first."""
+    return [one.due_at for one in islice(previewing.upcoming(find_task(session, word), session.now), most)]
+
+
+def emitted(store: "Store", source: str, data: object, *, key: str | None, by: str) -> list[Run]:
+    """Tell of an event and give the runs that it opened; Invalid where its data are no JSON values."""
+    try:
+        body = None if data is None else json.dumps(data, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Invalid(f"the data of an event are JSON values: {error}", field="data") from error
+    return [run(store, one.run.id) for one in events.emit(store, source, by=by, key=key, data=body).opened]
 
 
 def run(store: "Store", word: str) -> Run:

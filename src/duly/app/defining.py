@@ -20,6 +20,7 @@ from duly.core.reading import refuse_unknown, shown
 from duly.core.rule_fields import RULES
 from duly.core.task import Task
 from duly.errors import Invalid, Refused
+from duly.importing import is_importing
 
 if TYPE_CHECKING:
     from duly.holder.wish import OnStop, Wish
@@ -137,6 +138,11 @@ def span(given: Span, field: str, *, zero: bool = False) -> timedelta:
 
 def wish_of(how: Mapping[str, Any], *, until_idle: bool) -> "Wish":
     """Read how a holder shall run, in a program that goes on after it."""
+    if is_importing():
+        raise Invalid(
+            "this module is being imported to call one of its functions, and it serves while it is imported",
+            hint='serve() and start() stand under `if __name__ == "__main__":`, or in a function',
+        )
     from duly.holder.wish import wish
 
     given = {name: span(how[name], name, zero=name == "drain") for name in ("beat", "lease", "drain") if name in how}

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from duly.errors import Invalid, Refused
+from duly.errors import Refused
 from duly.importing import is_importing
 
 if TYPE_CHECKING:
@@ -172,16 +172,10 @@ class Duly:
 
     def next(self, task: Function, most: int = 5) -> list[datetime]:
         """Give the next instants at which a task is due, the nearest first."""
-        from itertools import islice
-
-        from duly.operations import previewing
-        from duly.operations.lookup import find_task
+        from duly.app import answers
 
         with self._read() as session:
-            if session is None:
-                return []
-            found = find_task(session, self._of(task))
-            return [one.due_at for one in islice(previewing.upcoming(found, session.now), most)]
+            return [] if session is None else answers.upcoming(session, self._of(task), most)
 
     def run(
         self,
@@ -203,6 +197,16 @@ class Duly:
         asked: dict[str, Any] = {"input_": input, "args": args, "key": key, "queue": queue, "anyway": anyway}
         with self._use() as store:
             return answers.run(store, runs.run_now(store, self._of(task), by=_caller(), **asked).id)
+
+    def emit(self, source: str, data: object = None, *, key: str | None = None) -> list[Run]:
+        """Tell of an event, with JSON values as its data; gives the runs it opened, one a task that listens to it.
+
+        The same `key` again, with the same data, answers as the first time and opens nothing.
+        """
+        from duly.app import answers
+
+        with self._use() as store:
+            return answers.emitted(store, source, data, key=key, by=_caller())
 
     def cancel(self, run: Run | str) -> Run:
         """Ask for the end of a run: a waiting one ends at once, a running one when its holder has ended it."""
@@ -325,11 +329,6 @@ class Duly:
         self._lock = threading.RLock()
 
     def _made(self, *, until_idle: bool = False, **how: Unpack[Serving]) -> Background:
-        if is_importing():
-            raise Invalid(
-                "this module is being imported to call one of its functions, and it serves while it is imported",
-                hint='serve() and start() stand under `if __name__ == "__main__":`, or in a function',
-            )
         from duly.app import defining
         from duly.app.background import Background
 
