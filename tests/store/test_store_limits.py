@@ -167,6 +167,28 @@ def test_a_rate_lets_so_many_start_in_any_span_and_says_when_the_next_may(tmp_pa
         assert len(s.claim()) == 1
 
 
+def test_a_claim_that_is_given_back_counts_against_no_rate(tmp_path: Path) -> None:
+    with scene(tmp_path) as s:
+        set_limit(s, "api", 10, rate=2, span=MINUTE)
+        set_limit(s, "web", 10, rate=5, span=MINUTE)
+        due(s, ["a", "b", "c"], limits={"api": 1, "web": 1})
+        first, second = s.claim()
+        s.settle(second)
+        assert s.claim() == []
+        with s.store.write() as session:
+            back = lifecycle.give_back(first.run, now=session.now, why="its holder died before it began")
+            assert session.runs.move([back])
+            session.ledger.add(back.entries)
+            assert session.crowd.soonest_free_us(session.now) is None
+        with s.store.write() as session:
+            assert not session.runs.move([back]), "told twice, it frees once"
+        assert len(s.claim()) == 1
+        assert s.claim() == []
+        with s.store.read() as session:
+            assert [len(session.crowd.starts(key, NINE)) for key in ("api", "web")] == [2, 2]
+        assert s.faults() == []
+
+
 def test_a_rate_is_counted_over_any_span_and_not_by_the_calendar(tmp_path: Path) -> None:
     with scene(tmp_path) as s:
         set_limit(s, "api", 100, rate=3, span=MINUTE)

@@ -13,7 +13,7 @@ from sqlalchemy.sql.elements import CompilerElement
 
 from duly.clock import MICROSECOND, from_us, to_us
 from duly.core.limits import Limit, next_start, unset
-from duly.core.run import Step
+from duly.core.run import Run, Step
 from duly.store.line import Line
 from duly.store.rows import at, us
 from duly.store.sql import Batch, Statement, insert_batch, rows_of
@@ -76,6 +76,16 @@ def _moved(size: int) -> CompilerElement:
 
 
 MOVED = Batch(_moved, tuple(_MOVED))
+_ATTEMPT: dict[str, type] = {"run": str, "attempt": int}
+
+
+def _never_began(size: int) -> CompilerElement:
+    v = rows_of(size, _ATTEMPT)
+    named = exists(select(v.c.run).where(v.c.run == limit_starts.c.run, v.c.attempt == limit_starts.c.attempt))
+    return delete(limit_starts).where(named).returning(limit_starts.c.key)
+
+
+NEVER_BEGAN = Batch(_never_began, tuple(_ATTEMPT))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +172,7 @@ class Crowd:
             for key, weight in step.after.taken.items():
                 by[key] = by.get(key, 0) + weight
         self.move(by)
+        self._unstart([step.before for step in steps if any(entry.kind == "returned" for entry in step.entries)])
 
     def started(self, starts: Sequence[Started]) -> None:
         """Count claims against the rates of these limits, and note until when each has no room."""
@@ -175,6 +186,13 @@ class Crowd:
     def starts(self, key: str, since: datetime) -> list[datetime]:
         """The claims that counted against a limit's rate after an instant, in their order."""
         return [from_us(row[0]) for row in self._line.rows(STARTS, key=key, since_us=to_us(since))]
+
+    def _unstart(self, back: Sequence[Run]) -> None:
+        """Count no longer, against any rate, claims that were given back: nothing of theirs began."""
+        rows = [(run.id, run.attempt) for run in back if run.taken]
+        freed = {row[0] for row in self._line.many(NEVER_BEGAN, rows)} if rows else set()
+        for limit in self.by_keys(sorted(freed)).values():
+            self._line.run(FREE, of=limit.key, free_us=us(self._free_at(limit)))
 
     def _free_at(self, limit: Limit) -> datetime | None:
         if limit.rate is None or limit.rate_for is None:
