@@ -117,7 +117,7 @@ def _is_word(text: str) -> bool:
 
 
 def _bad_source(text: str, name: str, word: str, at: int) -> Invalid:
-    if name[:1] in "\"'":
+    if name.startswith(('"', "'")):
         return Invalid("a source stands without quotes", at=0, hint=f"on {name.strip(chr(34) + chr(39)) or 'deploy'}")
     if "*" in name:
         return Invalid("a source is one name, without `*`", at=name.index("*"), hint="a trigger for each source")

@@ -4,6 +4,7 @@ import re
 from datetime import time
 
 TIME = r"(\d{1,2}):(\d\d)(?::(\d\d))?"
+DATE = r"\d{4}-\d\d-\d\d"
 NAMED = {"hour": "1h", "minute": "1m", "second": "1s", "week": "7d", "hourly": "1h"}
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 LONGEST_GUESSED = 100
@@ -33,7 +34,7 @@ def time_meant(text: str) -> str | None:
 
 def moment_meant(text: str, tomorrow: str) -> str | None:
     """Give the local time that a bare date, or a bare time on a coming date, may mean, or None."""
-    if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII):
+    if re.fullmatch(DATE, text, re.ASCII):
         return f"{text} 09:00"
     if read_time(text):
         return f"{tomorrow} {text}"
@@ -67,6 +68,8 @@ def guess(text: str) -> str | None:
         return f"weekly {_days(words[0])} {at or '09:00'}"
     if at and len(words) <= 2 and not words[0].count("-"):
         return f"daily {at}"
+    if re.fullmatch(DATE, words[0], re.ASCII):
+        return f"once {words[0]} {words[1] if len(words) > 1 and read_time(words[1]) else at or '09:00'}"
     if words[0].count("-") == 2:
         return f"once {text}"
     span = _span("".join(words))
@@ -81,15 +84,15 @@ def _guess_every(words: list[str]) -> str | None:
     if first in ("day", "morning", "night", "evening", "noon"):
         usual = {"day": "09:00", "morning": "08:00", "night": "22:00", "evening": "18:00", "noon": "12:00"}[first]
         return f"daily {at or usual}"
-    if first.startswith(("weekday", "weekend")) or first[:3] in DAYS:
-        return f"weekly {_days(first)} {at or '09:00'}"
     if first == "month":
         return "cron @monthly"
+    if first.startswith(("weekday", "weekend")) or first[:3] in DAYS:
+        return f"weekly {_days(first)} {at or '09:00'}"
     if first == "year":
         return "cron @yearly"
-    if first in NAMED:
+    if first in NAMED and (first != "second" or len(words) == 1):
         return f"every {NAMED[first]}"
-    number = {"other": "2", "two": "2", "three": "3", "five": "5", "ten": "10"}.get(first, first)
+    number = {"other": "2", "second": "2", "two": "2", "three": "3", "five": "5", "ten": "10"}.get(first, first)
     span = _span("".join([number, *words[1:2]]) if len(words) > 1 else number)
     return f"every {span}" if span else None
 
@@ -97,7 +100,7 @@ def _guess_every(words: list[str]) -> str | None:
 def _days(word: str) -> str:
     if word.startswith("weekday"):
         return "weekdays"
-    return "weekends" if word.startswith("weekend") else word[:3]
+    return "weekends" if word.startswith("weekend") else re.sub(r"([a-z]{3})[a-z]*", r"\1", word)
 
 
 def _time_in(words: list[str]) -> str | None:
