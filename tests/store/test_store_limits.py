@@ -16,6 +16,7 @@ from duly.operations import limits as limit_operations
 from duly.operations.audit import verify
 from duly.operations.runs import run_now
 from duly.operations.telling import waiting_for
+from duly.ports import Outcome
 from duly.store import waiting
 from duly.store.queueing import trim
 
@@ -187,6 +188,17 @@ def test_a_claim_that_is_given_back_counts_against_no_rate(tmp_path: Path) -> No
         with s.store.read() as session:
             assert [len(session.crowd.starts(key, NINE)) for key in ("api", "web")] == [2, 2]
         assert s.faults() == []
+
+
+def test_an_attempt_that_failed_and_is_tried_again_counts_against_the_rate(tmp_path: Path) -> None:
+    with scene(tmp_path) as s:
+        set_limit(s, "api", 10, rate=1, span=HOUR)
+        due(s, ["a"], limits={"api": 1}, retries=3, retry_after=MINUTE)
+        (won,) = s.claim()
+        s.settle(won, Outcome(word="failed", reason="exit_status", exit_code=1))
+        s.at(NINE + 30 * MINUTE)
+        assert [run.state for run in s.runs()] == ["waiting"]
+        assert s.claim() == [], "the first attempt was a start"
 
 
 def test_a_rate_is_counted_over_any_span_and_not_by_the_calendar(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from sqlalchemy import bindparam, delete, exists, func, insert, not_, select, up
 from sqlalchemy.sql.elements import CompilerElement
 
 from duly.clock import MICROSECOND, from_us, to_us
+from duly.core.lifecycle import never_began
 from duly.core.limits import Limit, next_start, unset
 from duly.core.run import Run, Step
 from duly.store.line import Line
@@ -172,7 +173,7 @@ class Crowd:
             for key, weight in step.after.taken.items():
                 by[key] = by.get(key, 0) + weight
         self.move(by)
-        self._unstart([step.before for step in steps if any(entry.kind == "returned" for entry in step.entries)])
+        self._unstart([step.before for step in steps if never_began(step)])
 
     def started(self, starts: Sequence[Started]) -> None:
         """Count claims against the rates of these limits, and note until when each has no room."""
