@@ -93,8 +93,6 @@ def _args(w: World, args: tuple[str, ...]) -> list[str]:
     return [arg.replace("{backup_run}", run) for arg in args]
 
 
-# The ids on these screens are drawn, and opening a file draws too where opening a database does not.
-@pytest.mark.file
 def test_screens_are_what_they_were_when_somebody_read_them(lived: World) -> None:
     """One world for all screens; none of them changes it."""
     wrong = []
@@ -108,7 +106,6 @@ def test_screens_are_what_they_were_when_somebody_read_them(lived: World) -> Non
     assert not wrong, "\n\n".join(wrong)
 
 
-@pytest.mark.file
 @pytest.mark.parametrize("name", ["list", "runs", "show failed run", "status"])
 def test_screens_in_colour_say_the_same_as_without(lived: World, name: str) -> None:
     args = _args(lived, SCREENS[name])
@@ -144,7 +141,6 @@ def test_columns_stand_in_line_under_wide_letters(lived: World) -> None:
         assert before[-1] == " "
 
 
-@pytest.mark.file
 def test_the_world_is_the_same_to_the_letter_each_time(scene: Scene) -> None:
     """Else a golden screen would tell of the machine and not of Duly."""
     assert BEGINS + DAY + HOUR > BEGINS

@@ -51,7 +51,8 @@ ALL = (
     _index("runs_event", runs.c.event, where="event IS NOT NULL"),
     _index("tasks_name", tasks.c.project_key, tasks.c.name_key, unique=True, where="removed_us IS NULL"),
     # A task that is paused, disabled, done, broken or removed has no next instant: it is not in this index.
-    _index("tasks_due", tasks.c.next_due_us, where="next_due_us IS NOT NULL"),
+    # What is due at one instant is opened in the order in which it was added, on both databases.
+    _index("tasks_due", tasks.c.next_due_us, tasks.c.id, where="next_due_us IS NOT NULL"),
     # By the column that it names: on its id alone SQLite would look through another index, of all tasks.
     _index("tasks_leaving", tasks.c.leaves, where="leaves = 1 AND done = 1 AND removed_us IS NULL"),
     _index("tasks_zone_data", tasks.c.zone_data, where="removed_us IS NULL"),

@@ -51,7 +51,10 @@ PAGE = Statement(
 )
 DUE = Statement(
     lambda: (
-        _all().where(tasks.c.next_due_us <= bindparam("now_us")).order_by(tasks.c.next_due_us).limit(bindparam("most"))
+        _all()
+        .where(tasks.c.next_due_us <= bindparam("now_us"))
+        .order_by(tasks.c.next_due_us, tasks.c.id)
+        .limit(bindparam("most"))
     )
 )
 IDS = Statement(lambda: select(tasks.c.id).order_by(tasks.c.id))

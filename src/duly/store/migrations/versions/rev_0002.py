@@ -162,7 +162,7 @@ def _indexes() -> None:
     _index("runs_waiting", "runs", ["project", "rank", "due_us", "id"], where="state = 'waiting'")
     # What is due is found by its due instant: its spread is a wait of its run, never of the cursor.
     op.drop_index("tasks_due", "tasks")
-    _index("tasks_due", "tasks", ["next_due_us"], where="next_due_us IS NOT NULL")
+    _index("tasks_due", "tasks", ["next_due_us", "id"], where="next_due_us IS NOT NULL")
     _index("tasks_leaving", "tasks", ["leaves"], where="leaves = 1 AND done = 1 AND removed_us IS NULL")
     _index("tasks_zone_data", "tasks", ["zone_data"], where="removed_us IS NULL")
     _index("holders_alive", "holders", ["zone_data"], where="state = 'alive'")
