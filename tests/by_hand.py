@@ -8,11 +8,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from duly.store import Store
+from duly.store import Store, engine, postgres
 from duly.store.address import Place, ServerAddress
 from duly.store.engine import FileLine
 from duly.store.line import Line
 from duly.store.postgres import LOCK, ServerLine
+from duly.store.sql import SIZES, Batch, Statement
 
 TABLES = "SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema() ORDER BY 1"
 BUSY_S = 30
@@ -105,13 +106,38 @@ def statements(line: Line) -> Iterator[list[str]]:
     assert isinstance(line, ServerLine)
     execute = line.raw.execute
 
-    def noted(text: bytes, *given: Any) -> Any:
-        sent.append(text.decode())
+    def noted(text: bytes | str, *given: Any) -> Any:
+        sent.append(text if isinstance(text, str) else text.decode())
         return execute(text, *given)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(line.raw, "execute", noted)
         yield sent
+
+
+def takes_the_lock(text: str) -> bool:
+    """Whether a statement begins a transaction by taking the store's write lock."""
+    return text.startswith("BEGIN IMMEDIATE") or f"pg_advisory_xact_lock({LOCK})" in text
+
+
+def plan_of(line: Line, written: Statement | Batch, value: object = None) -> str:
+    """How a database would go about a statement, where tables are too long to be read from end to end."""
+    if isinstance(line, FileLine):
+        sizes = [written.on(engine.DIALECT, size) for size in SIZES] if isinstance(written, Batch) else []
+        asked = sizes if isinstance(written, Batch) else [written.on(engine.DIALECT)]
+        plans = [
+            line.raw.execute(f"EXPLAIN QUERY PLAN {one.text}", [value for _ in one.order]).fetchall() for one in asked
+        ]
+        return "\n".join(str(row[3]) for plan in plans for row in plan)
+    assert isinstance(line, ServerLine)
+    batch = isinstance(written, Batch)
+    one = written.in_arrays(postgres.DIALECT) if isinstance(written, Batch) else written.on(postgres.DIALECT)
+    # Where nothing stands in the tables all plans cost the same, but for those that are made unthinkable.
+    with line.raw.transaction(force_rollback=True):
+        line.raw.execute(b"SET LOCAL enable_seqscan = off")
+        given = [[] if batch else value for _ in one.order]
+        rows = line.raw.execute(f"EXPLAIN {one.text}".encode(), given).fetchall()
+    return "\n".join(str(row[0]) for row in rows)
 
 
 def file_line(store: Store) -> FileLine:

@@ -25,7 +25,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On PostgreSQL, leave out what asks about a SQLite file."""
+    """On PostgreSQL, leave out what asks about a SQLite file; each says by one of the words why it does."""
+    for item in items:
+        for mark in item.iter_markers("file"):
+            assert len(mark.args) == 1, f"{item.nodeid}: the mark `file` says why, by one word of ASKS_A_FILE"
+            assert mark.args[0] in databases.ASKS_A_FILE, f"{item.nodeid}: {mark.args[0]} is no word of ASKS_A_FILE"
     if databases.ON_SERVER:
         ours = [item for item in items if item.get_closest_marker("file") is None]
         config.hook.pytest_deselected(items=[item for item in items if item not in ours])

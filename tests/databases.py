@@ -29,6 +29,20 @@ ON_SERVER = os.environ.get("DULY_TEST_STORE", "sqlite") == "postgresql"
 SERVER = "DULY_TEST_POSTGRES"
 TEMPLATE = "duly_blank"
 STARTS_WITHIN_S = 60.0
+ASKS_A_FILE = {
+    "copies": "`backup` and `restore` copy files; a store on a server is kept by its own tools, pg_dump and pg_restore",
+    "place": "paths, links, mounts, modes and what lies beside a file; a server alone knows where its files are",
+    "damage": "bytes of a file that were broken, cut off or written by another; a server checks its own",
+    "vanished": "a file that is gone is remembered, and not made anew by the way; a server says itself what it has",
+    "lock": "SQLite's one write lock, which beats wait for too and a stopped process keeps; a server's beats take none,"
+    " and it ends a transaction that stands still",
+    "settings": "what SQLite is told for each file and each connection",
+    "migrate": "who serves brings a file up to date; on a server `duly migrate` alone does: other hosts are at work",
+    "full": "a full disk ends the whole transaction of SQLite's and not one statement, as on a server",
+    "one place": "all who use a file are on one machine, and its run folder tells of all; hosts of a server have one"
+    " each, and go on after the lease, for the keeper's deadline has ended what was there",
+}
+"""Why a test that is marked `file` asks nothing of a server, by the word that the mark gives."""
 _made: list[str] = []
 
 

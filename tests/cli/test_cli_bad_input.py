@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from cli_scene import Scene
 
+import databases
 from by_hand import locked
 from duly.core.action_fields import ARGUMENT_MOST
 from duly.core.fields import DESCRIPTION_MOST, NAME_MOST
@@ -194,14 +195,21 @@ STORES: dict[str, Callable[[Path], None]] = {
     "an empty file": _empty,
     "another program's database": _foreign,
 }
+TABLES = "the tables of another program"
+"""What can stand in a database of a server's too."""
 ASKS = (("list",), ("add", "x", *WHEN, *WORK), ("run", "x"), ("init",))
 
 
-@pytest.mark.file
 @pytest.mark.parametrize("ask", ASKS, ids=lambda ask: ask[0])
-@pytest.mark.parametrize("kind", STORES)
+@pytest.mark.parametrize("kind", [*(pytest.param(kind, marks=pytest.mark.file("damage")) for kind in STORES), TABLES])
 def test_what_is_no_store_is_refused_and_left_as_it_is(scene: Scene, kind: str, ask: tuple[str, ...]) -> None:
-    STORES[kind](scene.file)
+    if kind == TABLES:
+        if not databases.ON_SERVER:
+            scene.file.touch()
+        scene.sql("CREATE TABLE alembic_version (version_num TEXT)")
+        scene.sql("INSERT INTO alembic_version VALUES ('4a1f')")
+    else:
+        STORES[kind](scene.file)
     before = scene.dump()
     called = scene.call(*ask)
     assert called.code == 5, called
@@ -220,7 +228,7 @@ def test_a_store_for_newer_versions_is_refused_and_left_as_it_is(scene: Scene, a
     assert scene.dump() == before
 
 
-@pytest.mark.file
+@pytest.mark.file("vanished")
 @pytest.mark.parametrize("ask", ASKS[:3], ids=lambda ask: ask[0])
 def test_a_store_that_vanished_is_an_error_until_init_makes_it_anew(scene: Scene, ask: tuple[str, ...]) -> None:
     scene.add("kept")

@@ -277,13 +277,13 @@ WRONG: dict[Callable[[Scene], None], tuple[str, str, str, tuple[str, object] | N
 }
 
 
-OF_A_FILE = {open_store, damaged, no_log}
-"""What can be wrong with a file of our own; a server looks after its files itself."""
+OF_A_FILE = {open_store: "place", damaged: "damage", no_log: "settings"}
+"""What can be wrong with a file of our own."""
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [pytest.param(one, marks=[pytest.mark.file] * (one in OF_A_FILE)) for one in WRONG],
+    [pytest.param(one, marks=[pytest.mark.file(OF_A_FILE[one])] if one in OF_A_FILE else []) for one in WRONG],
     ids=lambda wrong: wrong.__name__,
 )
 def test_what_is_wrong_is_found_with_its_figures_and_what_to_do(scene: Scene, wrong: Callable[[Scene], None]) -> None:
@@ -302,7 +302,7 @@ def test_what_is_wrong_is_found_with_its_figures_and_what_to_do(scene: Scene, wr
     assert called.out.endswith("1 finding\n")
 
 
-@pytest.mark.file
+@pytest.mark.file("damage")
 def test_a_store_whose_very_tables_are_damaged_is_found_damaged(scene: Scene) -> None:
     scene.add("hello")
     with scene.file.open("r+b") as file:
@@ -311,7 +311,7 @@ def test_a_store_whose_very_tables_are_damaged_is_found_damaged(scene: Scene) ->
     assert set(found(scene)) == {"damaged"}
 
 
-@pytest.mark.file
+@pytest.mark.file("damage")
 def test_what_is_no_store_of_ours_is_refused_and_left_as_it_is(scene: Scene) -> None:
     scene.file.write_text("a diary")
     called = scene.call("doctor")

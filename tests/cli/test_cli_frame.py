@@ -57,7 +57,6 @@ def test_reading_makes_nothing_where_there_is_no_store(scene: Scene) -> None:
     assert not scene.is_made()
 
 
-@pytest.mark.file
 def test_the_default_store_lies_in_the_data_folder(scene: Scene) -> None:
     scene.monkeypatch.delenv("DULY_STORE")
     assert scene.ok("list").code == 0

@@ -19,7 +19,7 @@ MIGRATE = "store migrated from to backup"
 PRUNE = "store dry_run keep until raised_by runs entries missed tasks events holders skips logs log_bytes"
 
 
-@pytest.mark.file
+@pytest.mark.file("copies")
 def test_a_backup_and_a_restore_are_told_in_json_and_in_words(scene: Scene) -> None:
     scene.add("hello", when="every 1s")
     scene.ok("run", "hello")
@@ -41,7 +41,7 @@ def test_a_backup_and_a_restore_are_told_in_json_and_in_words(scene: Scene) -> N
     assert scene.ok("list", "--json").json["items"][0]["paused"][0]["note"].startswith("restored from a backup of ")
 
 
-@pytest.mark.file
+@pytest.mark.file("copies")
 def test_a_store_that_was_lost_is_brought_back_and_usable(scene: Scene) -> None:
     scene.add("hello")
     scene.ok("backup", str(scene.home / "copy.db"))
@@ -52,7 +52,7 @@ def test_a_store_that_was_lost_is_brought_back_and_usable(scene: Scene) -> None:
     assert len(scene.ok("list", "--json").json["items"]) == 1
 
 
-@pytest.mark.file
+@pytest.mark.file("copies")
 def test_the_default_store_is_restored_where_not_even_its_folder_is_left(scene: Scene) -> None:
     scene.monkeypatch.delenv("DULY_STORE")
     scene.add("hello")
@@ -64,7 +64,7 @@ def test_the_default_store_is_restored_where_not_even_its_folder_is_left(scene: 
     assert len(scene.ok("list", "--json").json["items"]) == 1
 
 
-@pytest.mark.file
+@pytest.mark.file("copies")
 @pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 3), ("\n", 3)])
 def test_restoring_asks_on_a_terminal_and_says_what_it_would_do(scene: Scene, answer: str, code: int) -> None:
     scene.add("old")
@@ -190,7 +190,7 @@ OF_FILES = ("backup", "restore")
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(one, marks=[pytest.mark.file] * (BAD[one][0][0] in OF_FILES)) for one in BAD]
+    "name", [pytest.param(one, marks=[pytest.mark.file("copies")] * (BAD[one][0][0] in OF_FILES)) for one in BAD]
 )
 def test_bad_input_to_the_keeping_commands_is_told_in_one_line_and_changes_nothing(scene: Scene, name: str) -> None:
     scene.add("hello")
@@ -213,7 +213,7 @@ def test_bad_input_to_the_keeping_commands_is_told_in_one_line_and_changes_nothi
     assert (scene.home / "there.db").read_text() == "a diary"
 
 
-@pytest.mark.file
+@pytest.mark.file("copies")
 def test_a_backup_that_cannot_be_written_is_told(scene: Scene) -> None:
     scene.add("hello")
     called = scene.call("backup", "/proc/x.db")

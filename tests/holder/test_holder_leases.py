@@ -109,6 +109,7 @@ def test_exactly_at_the_end_of_a_lease_the_beat_wins_and_a_moment_later_the_swee
     holder, run = held(stage)
     stage.kept = True
     other = stage.holder()
+    stage.beat_for_a_lease()
     end = stage.read().runs[0].lease_end_us
     assert end is not None
     stage.clock.lease = end
@@ -331,6 +332,7 @@ def test_a_sweeper_takes_nothing_whose_owner_beat_after_it_was_looked_at(stage: 
     holder, run = held(stage)
     stage.kept = True
     other = stage.holder()
+    stage.beat_for_a_lease()
     end = stage.read().runs[0].lease_end_us
     assert end is not None
     stage.clock.lease = end + 1
@@ -366,6 +368,7 @@ def test_what_a_sweep_took_over_is_looked_at_though_the_store_is_away_just_after
 
 def test_a_holder_without_its_lock_file_is_gone_for_others_only_past_its_lease(stage: Stage) -> None:
     silent, other = stage.holder(), stage.holder()
+    stage.beat_for_a_lease()
     (stage.store.run_folder / "holders" / f"{silent.id}.lock").unlink()
     stage.clock.pass_(LEASE)
     other.sweeper.forget_dead()

@@ -68,7 +68,7 @@ def test_a_stop_a_kill_and_a_freeze_are_told_apart_each_with_what_was_missed_by_
     assert place.duly("verify").returncode == 0
 
 
-@pytest.mark.file  # a beat over a server waits for no lock
+@pytest.mark.file("lock")
 def test_a_store_that_was_locked_for_seconds_is_told_when_it_is_back(place: Place) -> None:
     place.serve()
     connection = sqlite3.connect(place.store, isolation_level=None)

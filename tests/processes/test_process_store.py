@@ -28,7 +28,7 @@ def test_a_write_lock_held_for_six_seconds_by_another_program_loses_nothing(plac
     assert place.duly("verify").returncode == 0
 
 
-@pytest.mark.file
+@pytest.mark.file("vanished")
 def test_a_store_that_vanishes_is_an_error_and_never_comes_back_empty(place: Place) -> None:
     process = place.serve(lease="5s")
     for name in ("duly.db", "duly.db-wal", "duly.db-shm"):
@@ -85,7 +85,7 @@ sys.exit(service.serve(Address(path=path), beat=timedelta(seconds=1), lease=time
 """
 
 
-@pytest.mark.file
+@pytest.mark.file("lock")
 def test_a_holder_stopped_inside_a_write_past_its_lease_is_killed_by_another_and_the_ledger_says_so(
     place: Place,
 ) -> None:
@@ -109,7 +109,7 @@ def test_a_holder_stopped_inside_a_write_past_its_lease_is_killed_by_another_and
     place.duly("add", "a", "--when", "every 1h", "--", "true")
 
 
-@pytest.mark.file
+@pytest.mark.file("lock")
 def test_a_program_that_only_holds_the_lock_is_named_and_never_killed(place: Place) -> None:
     place.serve()
     other = subprocess.Popen(

@@ -25,7 +25,7 @@ from duly.store import Store, copies, engine, making
 from duly.store.address import Address, is_remembered
 from duly.store.migrations import REVISIONS
 
-pytestmark = pytest.mark.file
+pytestmark = pytest.mark.file("copies")
 
 
 @pytest.fixture

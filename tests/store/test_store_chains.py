@@ -6,7 +6,7 @@ import pytest
 from store_events import FAILED, emit, end_all, listen, of_task, opened, passed, suppressed
 from store_scene import HOUR, MINUTE, NINE, SECOND, hourly, scene
 
-from by_hand import file_line
+from by_hand import plan_of, statements
 from duly.core.events import CHAIN_MOST
 from duly.errors import Invalid, StoreAway
 from duly.operations import tasks as task_operations
@@ -212,15 +212,12 @@ def test_an_abandoned_run_starts_who_listens_for_that(tmp_path: Path) -> None:
         assert run.occurrence.startswith("event:duly.run.abandoned:")
 
 
-@pytest.mark.file
 def test_where_nobody_listens_to_duly_a_commit_asks_one_question_and_no_more(tmp_path: Path) -> None:
     with scene(tmp_path) as s:
         listen(s, "other", "deploy")
         work = s.held("work")
-        asked: list[str] = []
-        file_line(s.store).raw.set_trace_callback(asked.append)
-        s.settle(work, FAILED)
-        file_line(s.store).raw.set_trace_callback(None)
+        with statements(s.store._line) as asked:
+            s.settle(work, FAILED)
         about = [text for text in asked if "task_sources" in text or "events" in text.lower()]
         assert len(about) == 1
 
@@ -234,20 +231,18 @@ def test_a_pause_that_a_listener_waits_for_ends_what_it_had_opened_before(tmp_pa
         assert entry.reason == "paused"
 
 
-@pytest.mark.file
 def test_the_question_who_listens_to_duly_is_answered_from_its_index(tmp_path: Path) -> None:
-    from duly.store.engine import DIALECT
-
     with scene(tmp_path) as s:
+        many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) "
+        s.sql(f"{many}INSERT INTO task_sources (task, source) SELECT 'tsk_' || i, 'source' || i FROM n")
+        s.sql("ANALYZE task_sources")
         for statement, wanted in (
             (store_events.OUR_SOURCES, "task_sources_source"),
             (store_events.LISTENERS, "task_sources_source"),
             (store_events.BY_KEY, "events_key"),
             (store_events.RUNS_OF, "runs_event"),
         ):
-            compiled = statement.on(DIALECT)
-            plan = s.sql(f"EXPLAIN QUERY PLAN {compiled.text}", *(0 for _ in compiled.order))
-            assert any(wanted in str(row[3]) for row in plan), plan
+            assert wanted in plan_of(s.store._line, statement, "x")
 
 
 def test_who_emits_by_hand_begins_a_chain_of_its_own(tmp_path: Path) -> None:

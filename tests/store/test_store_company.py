@@ -1,4 +1,4 @@
-"""Several processes and threads at one file at once: nobody doubles, nobody is turned away for a moment's lock."""
+"""Several processes and threads at one store at once: nobody doubles, nobody is turned away for a moment's lock."""
 
 import subprocess
 import sys
@@ -9,22 +9,18 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
-import pytest
 from store_scene import NINE, SECOND, SUCCEEDED, Scene, hourly, scene
 
+from databases import given
 from duly import clock
 from duly.core.triggers import Every
 from duly.store import Store
-from duly.store.address import Address
-
-pytestmark = pytest.mark.file
 
 COME_AND_GO = """
 import sys, threading
-from pathlib import Path
 from duly.store import Store
-from duly.store.address import Address
-address, environ = Address(path=Path(sys.argv[1])), {"HOME": sys.argv[2]}
+from duly.store.address import resolve
+address, environ = resolve(sys.argv[1], {}), {"HOME": sys.argv[2]}
 ended = threading.Event()
 threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
 print("going", flush=True)
@@ -45,7 +41,7 @@ def coming_and_going(s: Scene, count: int) -> Iterator[list[int]]:
     turns: list[int] = []
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", COME_AND_GO, str(s.path), s.environ["HOME"], str(number)],
+            [sys.executable, "-c", COME_AND_GO, given(s.address), s.environ["HOME"], str(number)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -85,7 +81,7 @@ def test_reading_and_opening_are_never_refused_because_another_command_ends_at_t
                 reader.close()
                 Store.open(s.address, s.environ).close()
         assert min(turns) > 0
-        found = Store.find(Address(path=s.path), s.environ)
+        found = Store.find(s.address, s.environ)
         assert found is not None
         with found.read() as session:
             assert len(session.projects.names()) == 1 + sum(turns), "every write that was answered stands"

@@ -2,6 +2,7 @@
 
 import contextlib
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,38 @@ from store_scene import HOUR, MINUTE, NINE, Scene, hourly, losing, minutely, sce
 import databases
 from by_hand import by_hand, file_line, locked
 from duly.core.run import Entry
-from duly.errors import StoreAway, StoreBusy, StoreUnknown
+from duly.errors import StoreAway, StoreBusy, StoreFull, StoreUnknown
 from duly.holder.settling import Returned
 from duly.operations import runs as run_operations
 from duly.store import Session, Store
+from duly.store.address import ServerAddress
+
+FULL_AFTER = """
+CREATE SEQUENCE disk;
+CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF nextval('disk') > {room} THEN RAISE EXCEPTION 'No space left on device' USING ERRCODE = 'disk_full'; END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER fill_ledger BEFORE INSERT ON ledger FOR EACH ROW EXECUTE FUNCTION fill();
+CREATE TRIGGER fill_runs BEFORE INSERT ON runs FOR EACH ROW EXECUTE FUNCTION fill();
+CREATE TRIGGER fill_tasks BEFORE UPDATE ON tasks FOR EACH ROW EXECUTE FUNCTION fill()
+"""
+"""What a server says when its disk is full, once so many rows were written; whatever is written after that too."""
+
+
+@contextlib.contextmanager
+def almost_full(s: Scene, room: int) -> Iterator[None]:
+    """Let a store's disk have room for so many pages more, or on a server for 16 times as many rows, for a while."""
+    if isinstance(s.address, ServerAddress):
+        s.sql(FULL_AFTER.format(room=16 * room))
+        yield
+        s.sql("DROP FUNCTION fill CASCADE; DROP SEQUENCE disk")
+        return
+    raw = file_line(s.store).raw
+    pages = raw.execute("PRAGMA page_count").fetchone()[0]
+    raw.execute(f"PRAGMA max_page_count = {pages + room}")
+    yield
+    raw.execute("PRAGMA max_page_count = 1000000")
 
 
 def fill(store: Store, s: Scene) -> None:
@@ -25,42 +54,34 @@ def fill(store: Store, s: Scene) -> None:
             session.ledger.add([Entry(kind="defined", at=NINE, details={"long": "x" * 2000})] * 8)
 
 
-@pytest.mark.file
 def test_a_full_disk_undoes_the_whole_write_and_the_store_goes_on_when_there_is_room(tmp_path: Path) -> None:
     with scene(tmp_path) as s:
         won = s.held()
         before = (s.entries(), s.runs())
-        raw = file_line(s.store).raw
-        pages = raw.execute("PRAGMA page_count").fetchone()[0]
-        raw.execute(f"PRAGMA max_page_count = {pages + 20}")
-        for _ in range(2):
-            with pytest.raises(StoreAway, match="full"):
-                fill(s.store, s)
-            assert not raw.in_transaction
-            assert (s.entries(), s.runs()) == before
-        raw.execute("PRAGMA max_page_count = 1000000")
+        with almost_full(s, 20):
+            for _ in range(2):
+                with pytest.raises(StoreFull, match="full"):
+                    fill(s.store, s)
+                assert not s.store._line.stands
+                assert (s.entries(), s.runs()) == before
         s.settle(won)
         assert s.run(won.run.id).outcome == "succeeded"
         assert s.store.quick_check() == "ok"
         assert s.faults() == []
 
 
-@pytest.mark.file
 @pytest.mark.parametrize("room", range(0, 24, 4))
 def test_a_plan_that_meets_a_full_disk_is_made_whole_later_or_was_not_made_at_all(tmp_path: Path, room: int) -> None:
     with scene(tmp_path) as s:
         for number in range(60):
             s.add(f"task {number}", hourly(), on_missed="skip" if number % 3 else "run")
         s.at(NINE + 3 * HOUR + MINUTE / 2)
-        raw = file_line(s.store).raw
-        pages = raw.execute("PRAGMA page_count").fetchone()[0]
         before = (s.sql("SELECT * FROM tasks"), s.entries(), s.runs(), s.sql("SELECT * FROM missed"))
-        raw.execute(f"PRAGMA max_page_count = {pages + room}")
-        try:
-            s.plan()
-        except StoreAway:
-            assert (s.sql("SELECT * FROM tasks"), s.entries(), s.runs(), s.sql("SELECT * FROM missed")) == before
-        raw.execute("PRAGMA max_page_count = 1000000")
+        with almost_full(s, room):
+            try:
+                s.plan()
+            except StoreFull:
+                assert (s.sql("SELECT * FROM tasks"), s.entries(), s.runs(), s.sql("SELECT * FROM missed")) == before
         s.plan()
         assert len(s.runs()) == 60
         assert s.faults() == []
@@ -76,14 +97,11 @@ def write_through_a_full_disk(s: Scene, session: Session) -> None:
     session.ledger.add([entry("removed")])
 
 
-@pytest.mark.file
+@pytest.mark.file("full")
 def test_a_transaction_that_the_full_disk_ended_is_reported_even_to_who_did_not_ask(tmp_path: Path) -> None:
     """SQLite ends the whole transaction, not the savepoint alone: what follows commits by itself, so it is told."""
     with scene(tmp_path) as s:
-        raw = file_line(s.store).raw
-        pages = raw.execute("PRAGMA page_count").fetchone()[0]
-        raw.execute(f"PRAGMA max_page_count = {pages + 4}")
-        with pytest.raises(StoreAway), s.store.write() as session:
+        with almost_full(s, 4), pytest.raises(StoreAway), s.store.write() as session:
             write_through_a_full_disk(s, session)
         assert s.kinds().count("paused") == 0
         write_one(s.store)

@@ -10,7 +10,7 @@ from duly.errors import StoreAway
 from duly.store import Store, mounts
 from duly.store.address import Address
 
-pytestmark = pytest.mark.file
+pytestmark = pytest.mark.file("place")
 
 TABLE = """\
 22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw

@@ -113,7 +113,7 @@ def test_a_claim_of_the_dead_that_never_began_is_given_back_at_once(tmp_path: Pa
         assert s.faults() == []
 
 
-@pytest.mark.file
+@pytest.mark.file("one place")
 def test_a_store_that_was_moved_away_from_its_run_folder_never_lets_work_start_twice(tmp_path: Path) -> None:
     """What runs by the folder at the old place cannot be seen from the new one, so it is not started again."""
     with scene(tmp_path) as s:
@@ -139,7 +139,7 @@ def test_a_store_that_was_moved_away_from_its_run_folder_never_lets_work_start_t
         presence.leave()
 
 
-@pytest.mark.file
+@pytest.mark.file("one place")
 def test_what_began_at_another_place_is_not_taken_for_never_begun_by_the_second_who_takes_it_over(
     tmp_path: Path,
 ) -> None:

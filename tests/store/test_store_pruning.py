@@ -10,7 +10,7 @@ import pytest
 from store_scene import DAY, HOUR, MINUTE, NINE, Scene, hourly, minutely, scene
 from store_walk import Walk, tasks_of_all_kinds
 
-from by_hand import file_line
+from by_hand import statements, takes_the_lock
 from duly import ids
 from duly.core.task import Task
 from duly.core.triggers import On
@@ -408,21 +408,17 @@ def test_a_log_that_work_still_writes_stays(s: Scene) -> None:
     assert prune(s)["logs"] == 1
 
 
-@pytest.mark.file
 def test_many_rows_go_a_batch_at_a_time_so_that_nobody_waits_long(s: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pruning, "BATCH", 10)
     s.add("one", minutely())
     ran(s, 100, each=MINUTE)
     s.at(NINE + 10 * WEEK)
-    seen: list[str] = []
-    line = file_line(s.store)
-    line.raw.set_trace_callback(lambda text: seen.append(text) if text.startswith("BEGIN IMMEDIATE") else None)
-    counted = prune(s, take=False)
-    assert seen == [], "counting takes no lock"
-    assert prune(s) == counted
-    line.raw.set_trace_callback(None)
+    with statements(s.store._line) as sent:
+        counted = prune(s, take=False)
+        assert not any(map(takes_the_lock, sent)), "counting takes no lock"
+        assert prune(s) == counted
     assert counted["runs"] == 99
-    assert len(seen) >= 10
+    assert sum(map(takes_the_lock, sent)) >= 10
     assert s.faults() == []
 
 

@@ -2,21 +2,21 @@
 
 import importlib
 import pkgutil
-import sqlite3
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import psycopg
 import pytest
-from sqlalchemy import Column, Connection, create_engine, inspect
+from sqlalchemy import Column, Connection, Engine, create_engine, inspect
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects import sqlite as sqlite_dialect
 from sqlalchemy.engine import Dialect
 from store_scene import scene
 
-import databases
 import duly.store
+from by_hand import plan_of
 from duly.store import indexes, tables
+from duly.store.address import Address
 from duly.store.sql import REGISTERED, SIZES, Batch, Statement, cut
 
 LITE = sqlite_dialect.dialect()
@@ -52,13 +52,10 @@ def test_there_are_statements_to_look_at() -> None:
     assert sum(isinstance(one, Batch) for one in WRITTEN) >= 10
 
 
-@pytest.mark.file
-def test_every_statement_is_one_that_sqlite_can_prepare_over_the_production_schema(tmp_path: Path) -> None:
-    with scene(tmp_path) as s, closing(sqlite3.connect(s.path)) as raw:
+def test_every_statement_is_one_that_the_database_can_prepare_over_the_production_schema(tmp_path: Path) -> None:
+    with scene(tmp_path) as s:
         for written in WRITTEN:
-            compiled = [written.on(LITE, size) for size in SIZES] if isinstance(written, Batch) else [written.on(LITE)]
-            for one in compiled:
-                raw.execute(f"EXPLAIN {one.text}", [None] * len(one.order)).fetchall()
+            plan_of(s.store._line, written)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 15, 16, 17, 63, 64, 65, 84, 85, 127, 128, 200, 1000])
@@ -76,46 +73,62 @@ def test_a_batch_binds_no_more_values_than_the_oldest_sqlite_takes() -> None:
 
 
 @pytest.fixture
-def migrated(tmp_path: Path) -> Path:
-    path = tmp_path / "migrated.db"
-    path.write_bytes(databases.blank())
-    return path
+def migrated(tmp_path: Path) -> Iterator[Engine]:
+    """A database that was made by the migrations."""
+    with scene(tmp_path) as s:
+        place = s.address
+    if isinstance(place, Address):
+        made = create_engine(f"sqlite:///{place.path}")
+    else:
+        made = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(place.url))
+    yield made
+    made.dispose()
 
 
 def columns_of(connection: Connection, table: str) -> dict[str, tuple[str, bool]]:
     return {
-        one["name"]: (str(one["type"]).upper(), bool(one["nullable"])) for one in inspect(connection).get_columns(table)
+        one["name"]: (one["type"].compile(connection.dialect).upper(), bool(one["nullable"]))
+        for one in inspect(connection).get_columns(table)
     }
 
 
-def declared(column: Column[object]) -> tuple[str, bool]:
-    return str(column.type.compile(LITE)).upper(), bool(column.nullable)
+def declared(column: Column[object], dialect: Dialect) -> tuple[str, bool]:
+    type_ = column.type.compile(dialect).upper()
+    return type_ + ' COLLATE "C"' * (dialect.name == "postgresql" and type_ == "TEXT"), bool(column.nullable)
 
 
-def test_the_migrated_schema_has_the_declared_tables_and_columns(migrated: Path) -> None:
-    engine = create_engine(f"sqlite:///{migrated}")
-    with engine.connect() as connection:
+def test_the_migrated_schema_has_the_declared_tables_and_columns(migrated: Engine) -> None:
+    with migrated.connect() as connection:
         names = set(inspect(connection).get_table_names()) - {"alembic_version"}
         assert names == set(tables.metadata.tables)
         for name, table in tables.metadata.tables.items():
-            assert columns_of(connection, name) == {column.name: declared(column) for column in table.columns}, name
+            wanted = {column.name: declared(column, connection.dialect) for column in table.columns}
+            assert columns_of(connection, name) == wanted, name
             assert list(columns_of(connection, name)) == [column.name for column in table.columns], "in this order"
             keys = inspect(connection).get_pk_constraint(name)["constrained_columns"]
             assert keys == [column.name for column in table.primary_key.columns], name
-    engine.dispose()
 
 
-def test_the_migrated_schema_has_the_declared_indexes_with_their_conditions(migrated: Path) -> None:
-    with closing(sqlite3.connect(migrated)) as raw:
-        found = dict(raw.execute("SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"))
-    from sqlalchemy.schema import CreateIndex
+def test_the_migrated_schema_has_the_declared_indexes_with_their_conditions(migrated: Engine, tmp_path: Path) -> None:
+    """A server writes conditions in its own words: what it makes of what is declared is what it must have."""
+    with migrated.connect() as connection:
+        found = indexes_in(connection)
+        for index in indexes.ALL:
+            index.drop(connection)
+            index.create(connection)
+        assert indexes_in(connection) == found
+        assert {name for name, _ in found} == {index.name for index in indexes.ALL}
+        connection.rollback()
 
-    wanted = {str(index.name): str(CreateIndex(index).compile(dialect=LITE)) for index in indexes.ALL}
 
-    def plain(text: str) -> str:
-        return " ".join(text.split()).replace("( ", "(").lower()
-
-    assert {name: plain(text) for name, text in found.items()} == {name: plain(text) for name, text in wanted.items()}
+def indexes_in(connection: Connection) -> set[tuple[str, str]]:
+    ask = (
+        "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
+        if connection.dialect.name == "sqlite"
+        else "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = current_schema()"
+        " AND indexname NOT IN (SELECT conname FROM pg_constraint)"
+    )
+    return {(str(name), " ".join(text.split())) for name, text in connection.exec_driver_sql(ask)}
 
 
 def test_both_databases_are_given_the_same_conditions_on_indexes() -> None:
@@ -127,10 +140,10 @@ def test_both_databases_are_given_the_same_conditions_on_indexes() -> None:
         assert lite == postgres, index.name
 
 
-def test_numbers_of_the_ledger_are_never_given_twice(migrated: Path) -> None:
-    with closing(sqlite3.connect(migrated, isolation_level=None)) as raw:
+def test_numbers_of_the_ledger_are_never_given_twice(tmp_path: Path) -> None:
+    with scene(tmp_path) as s:
         for _ in range(3):
-            raw.execute("INSERT INTO ledger (at_us, kind) VALUES (0, 'defined')")
-        raw.execute("DELETE FROM ledger")
-        raw.execute("INSERT INTO ledger (at_us, kind) VALUES (0, 'defined')")
-        assert raw.execute("SELECT seq FROM ledger").fetchall() == [(4,)]
+            s.sql("INSERT INTO ledger (at_us, kind) VALUES (0, 'defined')")
+        s.sql("DELETE FROM ledger")
+        s.sql("INSERT INTO ledger (at_us, kind) VALUES (0, 'defined')")
+        assert s.sql("SELECT seq FROM ledger") == [(4,)]

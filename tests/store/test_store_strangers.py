@@ -11,13 +11,14 @@ import pytest
 from store_disk import snapshot, write_one
 from store_scene import HOUR, NINE, SUCCEEDED, Scene, hourly, scene
 
+import databases
+from by_hand import dump_of, rows_at
 from duly.errors import StoreAway, StoreNewer
 from duly.store import Store, engine, making
-from duly.store.address import Address, is_remembered, resolve
-
-pytestmark = pytest.mark.file
+from duly.store.address import Address, Place, is_remembered, resolve
 
 
+@pytest.mark.file("vanished")
 def test_a_store_that_vanished_under_an_open_one_is_an_error_and_nothing_is_made_in_its_place(tmp_path: Path) -> None:
     with scene(tmp_path) as s:
         s.add("one", hourly())
@@ -37,6 +38,7 @@ def test_a_store_that_vanished_under_an_open_one_is_an_error_and_nothing_is_made
         assert len(s.entries()) == 2, "brought back, it goes on"
 
 
+@pytest.mark.file("vanished")
 def test_a_vanished_store_is_made_anew_only_where_that_was_asked_for(tmp_path: Path) -> None:
     with scene(tmp_path) as s:
         s.path.unlink()
@@ -46,6 +48,7 @@ def test_a_vanished_store_is_made_anew_only_where_that_was_asked_for(tmp_path: P
             write_one(s.store)
 
 
+@pytest.mark.file("vanished")
 def test_a_store_replaced_by_another_file_is_not_written(tmp_path: Path) -> None:
     with scene(tmp_path) as s:
         s.add("one", hourly())
@@ -84,6 +87,7 @@ def read_all(store: Store) -> None:
         session.ledger.after(0, most=10_000)
 
 
+@pytest.mark.file("damage")
 @pytest.mark.parametrize("size", [0, 50, 100, 4096, 9000])
 def test_a_truncated_store_is_an_error_and_is_left_as_it_is(tmp_path: Path, size: int) -> None:
     s = closed_store(tmp_path)
@@ -96,6 +100,7 @@ def test_a_truncated_store_is_an_error_and_is_left_as_it_is(tmp_path: Path, size
     assert s.path.read_bytes() == whole[:size]
 
 
+@pytest.mark.file("damage")
 def test_a_store_truncated_under_an_open_one_is_an_error_told_as_one(tmp_path: Path) -> None:
     s = closed_store(tmp_path)
     store = Store.open(s.file, s.environ)
@@ -107,6 +112,7 @@ def test_a_store_truncated_under_an_open_one_is_an_error_told_as_one(tmp_path: P
     store.close()
 
 
+@pytest.mark.file("damage")
 def test_a_damaged_page_is_told_as_damage_and_never_mended_by_guessing(tmp_path: Path) -> None:
     s = closed_store(tmp_path)
     whole = bytearray(s.path.read_bytes())
@@ -119,7 +125,7 @@ def test_a_damaged_page_is_told_as_damage_and_never_mended_by_guessing(tmp_path:
     assert s.path.read_bytes() == whole
 
 
-def every_road(address: Address, environ: dict[str, str]) -> list[Callable[[], object]]:
+def every_road(address: Place, environ: dict[str, str]) -> list[Callable[[], object]]:
     return [
         lambda: Store.find(address, environ),
         lambda: Store.open(address, environ),
@@ -128,7 +134,8 @@ def every_road(address: Address, environ: dict[str, str]) -> list[Callable[[], o
     ]
 
 
-@pytest.mark.parametrize("kind", ["text", "noise", "foreign", "foreign in wal", "our id without tables"])
+@pytest.mark.file("damage")
+@pytest.mark.parametrize("kind", ["text", "noise", "tables in wal", "our id without tables"])
 def test_a_file_that_is_no_store_of_ours_is_left_byte_for_byte(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "duly.db"
     if kind == "text":
@@ -137,12 +144,11 @@ def test_a_file_that_is_no_store_of_ours_is_left_byte_for_byte(tmp_path: Path, k
         path.write_bytes(os.urandom(20_000))
     else:
         with closing(sqlite3.connect(path, isolation_level=None)) as raw:
-            if kind == "foreign in wal":
+            if kind == "tables in wal":
                 raw.execute("PRAGMA journal_mode=WAL")
-            if kind == "our id without tables":
+            else:
                 raw.execute(f"PRAGMA application_id={engine.APPLICATION_ID}")
             raw.execute("CREATE TABLE tasks (id TEXT, note TEXT)")
-            raw.execute("CREATE TABLE alembic_version (version_num TEXT)") if kind.startswith("foreign") else None
     before = path.read_bytes()
     address = Address(path=path)
     environ = {"HOME": str(tmp_path / "home")}
@@ -153,6 +159,40 @@ def test_a_file_that_is_no_store_of_ours_is_left_byte_for_byte(tmp_path: Path, k
     assert not is_remembered(address, environ), "what is not ours is not remembered as ours"
 
 
+FOREIGN = {
+    "tables and another's revision": [
+        "CREATE TABLE tasks (id TEXT, note TEXT)",
+        "CREATE TABLE alembic_version (version_num TEXT)",
+        "INSERT INTO alembic_version VALUES ('4a1f')",
+    ],
+    "a revision without any": ["CREATE TABLE alembic_version (version_num TEXT)"],
+    "our names with other columns": [
+        "CREATE TABLE meta (name TEXT)",
+        "CREATE TABLE alembic_version (version_num TEXT)",
+        "INSERT INTO alembic_version VALUES ('0002')",
+    ],
+    "our names with nothing in them": [
+        "CREATE TABLE meta (key TEXT, value TEXT)",
+        "CREATE TABLE alembic_version (version_num TEXT)",
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_a_database_with_the_tables_of_another_program_is_left_row_for_row(tmp_path: Path, kind: str) -> None:
+    place = databases.unmade(tmp_path)
+    if isinstance(place, Address):
+        place.path.touch()
+    for text in FOREIGN[kind]:
+        rows_at(place, text)
+    before = dump_of(place)
+    for opens in every_road(place, {"HOME": str(tmp_path / "home")}):
+        with pytest.raises(StoreAway, match=r"left as (they are|it is)"):
+            opens()
+    assert dump_of(place) == before
+
+
+@pytest.mark.file("place")
 def test_looking_at_a_foreign_database_in_use_leaves_nothing_beside_it_and_breaks_nothing(tmp_path: Path) -> None:
     path = tmp_path / "other.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as raw:
@@ -170,6 +210,7 @@ def test_looking_at_a_foreign_database_in_use_leaves_nothing_beside_it_and_break
         assert raw.execute("SELECT * FROM notes").fetchall() == [("mine",)]
 
 
+@pytest.mark.file("place")
 def test_a_store_has_one_run_folder_by_whatever_path_it_is_reached(tmp_path: Path) -> None:
     """Two run folders would be two places: neither holder would find the other's lock nor its keepers."""
     with scene(tmp_path) as s:
@@ -181,6 +222,7 @@ def test_a_store_has_one_run_folder_by_whatever_path_it_is_reached(tmp_path: Pat
         other.close()
 
 
+@pytest.mark.file("place")
 def test_a_directory_a_missing_folder_and_an_unreadable_place_are_refused_in_words(tmp_path: Path) -> None:
     environ = {"HOME": str(tmp_path / "home")}
     folder = tmp_path / "folder"
@@ -208,7 +250,7 @@ def test_a_store_for_newer_versions_only_is_refused_by_every_road_and_left_as_it
         with pytest.raises(StoreNewer, match=r"99\.0\.0"):
             s.store.check_version()
         before = snapshot(s)
-        for opens in every_road(s.file, s.environ):
+        for opens in every_road(s.address, s.environ):
             with pytest.raises(StoreNewer):
                 opens()
         assert snapshot(s) == before
@@ -233,6 +275,7 @@ def test_a_later_revision_that_still_allows_this_version_is_used_as_it_is(tmp_pa
 # Remembered stores
 
 
+@pytest.mark.file("vanished")
 def test_stores_seen_are_remembered_once_and_only_by_those_who_may_write(tmp_path: Path) -> None:
     address = Address(path=tmp_path / "duly ☂ 1.db")
     environ = {"HOME": str(tmp_path / "home")}
@@ -249,6 +292,7 @@ def test_stores_seen_are_remembered_once_and_only_by_those_who_may_write(tmp_pat
     assert is_remembered(address, moved)
 
 
+@pytest.mark.file("vanished")
 def test_a_copied_store_is_remembered_when_it_is_first_written(tmp_path: Path) -> None:
     with scene(tmp_path) as s:
         pass
@@ -264,12 +308,12 @@ def test_a_copied_store_is_remembered_when_it_is_first_written(tmp_path: Path) -
 
 def test_a_home_that_cannot_be_written_stops_no_store(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("a file, not a folder")
-    address = Address(path=tmp_path / "duly.db")
-    store = Store.open(address, {"HOME": str(tmp_path / "home")}, create=True)
+    store = Store.open(databases.unmade(tmp_path), {"HOME": str(tmp_path / "home")}, create=True)
     write_one(store)
     store.close()
 
 
+@pytest.mark.file("place")
 def test_a_path_with_odd_characters_is_one_file_at_its_place(tmp_path: Path) -> None:
     for name in ("a b?c#d%e.db", "ünï ☂.db", "quote'\".db", "-dash.db"):
         address = resolve(str(tmp_path / name), {})

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from store_disk import snapshot
 from store_scene import (
     DAY,
     HOUR,
@@ -192,14 +193,12 @@ def test_what_the_missing_guards_let_through_is_named(tmp_path: Path) -> None:
         assert "P1" in {promise for promise, _ in s.faults()}
 
 
-@pytest.mark.file
 def test_verify_reads_one_moment_and_changes_nothing(tmp_path: Path) -> None:
     with scene(tmp_path) as s:
         lived(s)
-        path = s.path
-        before = path.read_bytes(), (path.parent / "duly.db-wal").read_bytes()
+        before = snapshot(s)
         s.faults()
-        assert (path.read_bytes(), (path.parent / "duly.db-wal").read_bytes()) == before
+        assert snapshot(s) == before
 
 
 def test_findings_have_an_end_however_broken_the_store(tmp_path: Path) -> None:

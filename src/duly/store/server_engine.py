@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg import errors as pg
 
 from duly import clock as machine
 from duly.clock import Clock
@@ -152,13 +153,20 @@ class ServerEngine:
                 self.run_folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def _found(self, line: ServerLine) -> Found | None:
-        if (
-            line.scalar("SELECT to_regclass('alembic_version') IS NOT NULL AND to_regclass('meta') IS NOT NULL")
-            is not True
-        ):
+        # Many programs keep the number of their schema in a table of this name.
+        ours = line.scalar("SELECT num_nonnulls(to_regclass('alembic_version'), to_regclass('meta'))")
+        if ours == 0:
             return None
-        foreign = StoreAway(f"{self.address} holds tables that are not Duly's; they were left as they are")
-        return read_found(line, foreign)
+        foreign = StoreAway(
+            f"{self.address} holds tables that are not Duly's; they were left as they are",
+            hint="give Duly a database of its own",
+        )
+        if ours == 1:
+            raise foreign
+        try:
+            return read_found(line, foreign)
+        except pg.UndefinedColumn as error:
+            raise foreign from error
 
     def _is_older(self, found: Found) -> bool:
         return check_version(found, self.address)

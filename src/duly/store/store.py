@@ -155,6 +155,8 @@ class Store:
         """
         line = self._line
         self.check_here()
+        if self.readonly:
+            raise StoreAway(f"the store {self.address} was opened to be read, and is not written")
         try:
             line.begin_write(patience_s=patience_s, first=first)
             held_s = machine.monotonic_s()
