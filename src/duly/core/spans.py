@@ -101,7 +101,7 @@ def read_instant(
     if local is not None:
         return resolve(local, zone)
     sign = word[:1] if word[:1] in ("+", "-") else ("-" if bare == "ago" else "+")
-    if not word.lstrip("+-")[:1].isdigit() or re.match(r"\d{4}\W", word):
+    if not word.lstrip("+-")[:1].isdigit() or word.isdigit() or re.match(r"\d{4}\W", word):
         raise Invalid(f"`{word[:MAX_TEXT]}` is not an instant", field=field, text=text, at=0, hint=_meant(word))
     span = read_span(word.removeprefix(sign), field=field, zero=True)
     try:
