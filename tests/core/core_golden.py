@@ -125,13 +125,14 @@ def _spelled(value: Any) -> Any:
 
 def _told(given: Any) -> list[str]:
     """An entry, a reason with its figures, the first line of a fate."""
+    wall = Wall(zone=zones.zone(given.pop("zone"))) if "zone" in given else Wall()
     if "fate" in given:
-        return [first_line(given.pop("fate"), given)]
+        return [first_line(given.pop("fate"), given, wall)]
     if "use" in given:
-        return [sentence(given.pop("use"), given.pop("reason"), given)]
+        return [sentence(given.pop("use"), given.pop("reason"), given, wall)]
     if "until_at" in given:
         given["until_at"] = datetime.fromisoformat(given["until_at"])
-    return [tell(Entry(at=NOW, **given))]
+    return [tell(Entry(at=NOW, **given), wall)]
 
 
 def _judged(given: Any) -> list[str]:

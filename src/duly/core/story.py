@@ -76,7 +76,7 @@ def tell(entry: Entry, wall: Wall = UTC_WALL) -> str:
     return " ".join(part for part in (entry.kind.replace("_", " "), (entry.reason or "").replace("_", " ")) if part)
 
 
-def _figures(entry: Entry, wall: Wall = UTC_WALL) -> dict[str, object]:
+def _figures(entry: Entry, wall: Wall) -> dict[str, object]:
     figures: dict[str, object] = {
         **entry.details,
         "by": entry.by,
@@ -87,7 +87,7 @@ def _figures(entry: Entry, wall: Wall = UTC_WALL) -> dict[str, object]:
         "count": entry.count if entry.count is not None and entry.count > 1 else None,
     }
     if entry.reason is not None and entry.kind != "opened":
-        figures["because"] = sentence(USES.get(entry.kind, "ended"), entry.reason, figures)
+        figures["because"] = sentence(USES.get(entry.kind, "ended"), entry.reason, figures, wall)
     late = entry.details.get("late_by_s")
     if isinstance(late, int | float):
         figures["late"] = "on time" if late < PUNCTUAL_S else fill("{late_by_s} late", figures, wall)
