@@ -14,6 +14,12 @@ GUESSED = {
     "once in 2 hours": "once in 2h",
     "in 2h30m": "once in 2h30m",
     "in 1 week": "once in 1w",
+    "once in 90m": "once in 90m",
+    "24:00 sharp": "daily 00:00",
+    "mondays at noon at 9": "weekly mon 09:00",
+    "tue at 10": "weekly tue 10:00",
+    "1 week 2 days": "every 1w2d",
+    "every 3 h": "every 3h",
     "every day": "daily 09:00",
     "every day at 7:15": "daily 07:15",
     "every day at 9": "daily 09:00",
@@ -90,7 +96,7 @@ GUESSED = {
 NOTHING_PLAIN = (
     *("", "at", "once in", "in", "in soon", "in 5 parsecs", "every", "every other", "every blue moon", "noon"),
     *("every 0 minutes", "daily 9", "9:00 sharp now", "3 ins", "1 hour 1 hour", "0 minutes", "1 fortnight"),
-    *("1234567 minutes", "9:61", "8:30 on mondays"),
+    *("1234567 minutes", "9:61", "8:30 on mondays", "one two 90m", "٩ hours"),
 )
 TIMES = {
     "9am": "09:00",

@@ -219,8 +219,18 @@ def test_of_several_throttles_the_one_that_waits_longest_is_told() -> None:
     opened = events.judge(listening(short, free, long), KEYED, {"a": "1"}, paused=False, until_of=ends.get)
     assert opened == Opens(windows={}), "one trigger that lets it through is enough"
     only = {"on deploy throttle 1m": NINE + SECOND}
+    first = events.judge(listening(free, long), KEYED, {"a": "1"}, paused=False, until_of=lambda _: None)
+    assert first == Opens(windows={"on deploy throttle 1h": NINE + HOUR}), "a window begins beside a free trigger"
     half = events.judge(listening(short, long), KEYED, {}, paused=False, until_of=only.get)
     assert half == Opens(windows={"on deploy throttle 1h": NINE + HOUR})
+
+
+def test_numbers_are_matched_as_they_are_written() -> None:
+    for text in ("1.50", "-0", "1e2", "7", "12345678901234567890"):
+        body = events.parsed(f'{{"n": {text}}}')
+        assert events.matches(On(source="deploy", match=(("n", text),)), "deploy", body)
+        assert not events.matches(On(source="deploy", match=(("n", "0"),)), "deploy", body)
+    assert events.sources_of(listening(On(source="a"), On(source="b"), On(source="a")).definition) == {"a", "b"}
 
 
 def test_a_window_is_told_apart_by_the_beginning_of_a_long_text() -> None:
@@ -240,6 +250,8 @@ REFUSED = {
     '"\ud800"': "it is not valid UTF-8; None",
     f'"{"x" * 1024 * 1024}"': "an event's data are at most 1 MiB of JSON; None",
     "[" * 101 + "]" * 101: "lists and objects stand in each other more than 100 deep; None",
+    "t1": "it is not JSON: Expecting value; a text stands in double quotes: '\"…\"'",
+    '{"a": ' * 101 + "1" + "}" * 101: "lists and objects stand in each other more than 100 deep; None",
     "[" * 99_999: "lists and objects stand in each other more than 100 deep; None",
 }
 

@@ -1,6 +1,6 @@
 """What each edge of a run's life writes into the row, and what it tells the ledger: these fields, and no others."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import timedelta
 from typing import Any
 
@@ -139,6 +139,12 @@ def test_a_claim_is_told_with_fence_seat_lateness_and_the_crowd_it_saw() -> None
     assert told == entry("claimed", details={"fence": 9, "seat": 2, "late_by_s": 1.234567, "gpu": [1, 2]})
 
 
+def test_a_backfill_waits_behind_all_others() -> None:
+    opening = Opening(due_at=NINE, start_at=NINE, opened_by="backfill", late_by=timedelta(0))  # type: ignore[arg-type]
+    run, _ = lifecycle.opened(task_of(every(HOUR)), opening, id_="run_one", now=NINE, holder=None)
+    assert run.rank > 1000
+
+
 def interrupt(run: Run, rules: Rules, why: lifecycle.Interruption = "holder_died", told: str | None = None) -> Step:
     return lifecycle.interrupted(
         run, rules, why=why, now=LATER, ended_at=NINE + MINUTE, following=None, by="hld_b", told=told
@@ -184,6 +190,11 @@ def test_an_interruption_says_what_happened_and_why_it_ends_there(text: str) -> 
     assert interrupt(run, rules).after.error == text
 
 
+def test_a_lease_that_was_lost_is_told_as_that() -> None:
+    error = interrupt(held(), Rules(on_interrupt="fail"), "lease_lost").after.error
+    assert error == "its holder lost the lease, and its work ended with it"
+
+
 @pytest.mark.parametrize("policy", ["retry", "fail"])
 def test_who_knows_more_of_an_interruption_says_it_in_its_own_words_kept_up_to_a_limit(policy: Any) -> None:
     assert interrupt(held(), Rules(on_interrupt=policy), told="the disk was full").after.error == "the disk was full"
@@ -218,6 +229,15 @@ def test_a_claim_given_back_because_its_holder_died_is_counted_until_it_is_once_
     assert last.after.error == text
     assert last.entries[0].details == {"outcome": "abandoned", "fence": 9, "deaths": 5}
     assert lifecycle.give_back(whole(), now=LATER, why="x", deaths=9).after.state == "waiting"
+
+
+def test_only_a_claim_that_was_given_back_never_began() -> None:
+    assert lifecycle.never_began(lifecycle.give_back(whole(), now=LATER, why="x"))
+    assert not lifecycle.never_began(lifecycle.settle(whole(), "failed", now=LATER, reason="returned"))
+    failed = lifecycle.give_back(whole(), now=LATER, why="x")
+    (told,) = failed.entries
+    again = replace(failed, entries=(replace(told, reason="exit_status"),))
+    assert not lifecycle.never_began(again), "an attempt that failed and is tried again began"
 
 
 def test_a_claim_that_was_to_be_cancelled_ends_when_it_is_given_back() -> None:
