@@ -1,7 +1,8 @@
-"""Mutation score of the core: `python tests/mutants/measure.py [MODULE …]`, by mutmut, over the tests in tests/core.
+"""Mutation score of the core: `python tests/mutants/measure.py [MODULE …]`, by mutmut.
 
-Works in a copy (`.mutants/`), and goes on where it was interrupted. Says for each module how many changes its tests
-noticed, and names those that they did not.
+Works in a copy (`.mutants/`), and goes on where it was interrupted: what was noticed is not asked again, as long as its
+function is the same. Says for each module how many changes its tests noticed, and names those that they did not; of the
+whole core it writes docs/mutants.md anew.
 """
 
 import json
@@ -12,67 +13,41 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import mutants_page
+from mutants_kept import Measured, measured
+
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / ".mutants"
-SLOW = (
-    "every_occurrence_has_the_one_fate",
-    "share_is_less",
-    "whatever_becomes",
-    "successive_plans",
-    "another_hash_seed",
-)
-"""Tests that draw very many inputs, or need Duly installed: each change would be asked by them for half a minute."""
-DRAWS = 25
+PURE = ("tests/core", "tests/time", "tests/definitions", "tests/events")
+"""The folders whose tests ask the core alone: no database, no process. Which of them reach a change is looked up."""
+SHARED = ("data", "late_rows.py", "late_table.csv", "zone_maker.py")
 SETTINGS = """\
 [tool.pytest.ini_options]
-pythonpath = ["src", "tests", "tests/core"]
-markers = ["slow: takes more than ten seconds"]
+pythonpath = ["src", "tests", {folders}]
+markers = ["slow: takes more than ten seconds", "file: asks what only a store in a SQLite file has"]
 
 [tool.mutmut]
 source_paths = ["src/"]
-only_mutate = {only}
+only_mutate = ["src/duly/core/*.py"]
 also_copy = ["tests"]
-pytest_add_cli_args_test_selection = ["tests/core"]
-pytest_add_cli_args = ["-q", "-x", "-k", "not ({slow})"]
+track_dependencies = false
 """
-CONFTEST = f"""\
-from hypothesis import settings
-
-settings.register_profile("mutants", deadline=None, max_examples={DRAWS}, derandomize=True)
-settings.load_profile("mutants")
-"""
-NOTICED, MISSED, UNTESTED = 1, 0, 33
-"""The exit codes by which mutmut keeps what became of a change."""
 
 
-def prepare(modules: Sequence[str]) -> None:
+def prepare() -> None:
     """Lay out the copy; what was measured of unchanged functions is kept by mutmut itself."""
     WORK.mkdir(exist_ok=True)
-    asked = WORK / "asked"
-    if not asked.exists() or asked.read_text().split() != list(modules):
-        shutil.rmtree(WORK / "mutants", ignore_errors=True)  # other modules were changed in it
-        asked.write_text(" ".join(modules))
-    for name in ("src", "tests"):
+    for name in ("src", "tests", "mutants/tests"):
         shutil.rmtree(WORK / name, ignore_errors=True)
-    shutil.copytree(ROOT / "src", WORK / "src", ignore=shutil.ignore_patterns("__pycache__"))
-    (WORK / "tests").mkdir()
-    for name in ("core", "data"):
-        shutil.copytree(ROOT / "tests" / name, WORK / "tests" / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("late_rows.py", "late_table.csv", "zone_maker.py"):
-        shutil.copy(ROOT / "tests" / name, WORK / "tests" / name)
-    (WORK / "tests" / "conftest.py").write_text(CONFTEST)
-    only = json.dumps([f"src/duly/core/{name}.py" for name in modules])
-    (WORK / "pyproject.toml").write_text(SETTINGS.format(only=only, slow=" or ".join(SLOW)))
-
-
-def told(module: str) -> tuple[int, int, int, list[str]]:
-    """Changes that were noticed, missed, and reached by no test; and the names of those that were missed."""
-    path = WORK / "mutants" / "src" / "duly" / "core" / f"{module}.py.meta"
-    codes: dict[str, int | None] = json.loads(path.read_text())["exit_code_by_key"] if path.exists() else {}
-    missed = [name for name, code in codes.items() if code == MISSED]
-    untested = sum(code == UNTESTED for code in codes.values())
-    asked = sum(code is not None for code in codes.values())
-    return asked - len(missed) - untested, len(missed), untested, missed
+    leave = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "src", WORK / "src", ignore=leave)
+    for name in (*PURE, *(f"tests/{name}" for name in SHARED)):
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, WORK / name, ignore=leave)
+        else:
+            shutil.copy2(ROOT / name, WORK / name)
+    folders = ", ".join(json.dumps(name) for name in PURE)
+    (WORK / "pyproject.toml").write_text(SETTINGS.format(folders=folders))
 
 
 def main(given: Sequence[str]) -> int:
@@ -80,26 +55,31 @@ def main(given: Sequence[str]) -> int:
     unknown = set(given) - set(every)
     if unknown:
         raise SystemExit(f"the core has no module {', '.join(sorted(unknown))}")
-    modules = list(given) or every
-    prepare(modules)
-    mutmut = Path(sys.executable).with_name("mutmut")
-    processes = os.environ.get("DULY_MUTANT_PROCESSES", str(os.cpu_count()))
-    subprocess.run(
-        [mutmut, "run", "--max-children", processes],
+    prepare()
+    asked = subprocess.run(
+        [sys.executable, Path(__file__).with_name("asking.py"), " ".join(given or every), " ".join(PURE)],
         cwd=WORK,
-        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"},
         check=False,
     )
-    print()
-    for module in modules:
-        noticed, missed, untested, names = told(module)
-        of = noticed + missed + untested
-        print(
-            f"{module:16} {noticed}/{of} noticed{f', {noticed / of:.0%}' if of else ''}, {untested} reached by no test"
+    if asked.returncode:
+        return asked.returncode
+    core = WORK / "mutants" / "src" / "duly" / "core"
+    for one in (measured(core, module) for module in given or every):
+        _tell(one)
+    if not given:
+        mutants_page.PAGE.write_text(
+            mutants_page.written([measured(core, module) for module in every], PURE), encoding="utf-8"
         )
-        for name in names:
-            print(f"    {name}")
     return 0
+
+
+def _tell(one: Measured) -> None:
+    noticed, of = one.changes - len(one.survivors), one.changes
+    score = f", {noticed / of:.0%}" if of else ""
+    print(f"{one.module:16} {noticed}/{of} noticed{score}, {one.untested} reached by no test")
+    for survivor in one.survivors:
+        print(f"    {survivor.name}: {survivor.before} → {survivor.after or 'nothing'}")
 
 
 if __name__ == "__main__":

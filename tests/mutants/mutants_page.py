@@ -1,0 +1,93 @@
+"""docs/mutants.md, written from what the tool kept: a score for each module, and every survivor with its reason.
+
+A reason is of a kind, in `reasons.toml`: which functions, which changes, and why no test of the core notices them. What
+no kind takes is listed as not explained.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from mutants_kept import Measured, Survivor
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "mutants.md"
+KINDS = Path(__file__).with_name("reasons.toml")
+UNEXPLAINED = "Not explained"
+INTRODUCTION = """\
+# Changes to the core that its tests do not notice
+
+`make mutants` (`make mutants MODULES="lateness limits"` for some modules) changes `core/` in small ways, one at a time,
+with mutmut {tool}, and asks of each change those tests of {folders} that reach the
+changed function: first those that reach least else, until one notices, and not more than together last four seconds.
+No database is asked and no process started, and tests that draw inputs draw ten of them. What `tests/store`, the walks
+and the screens notice besides is not counted. Constants of modules are out of the tool's reach: it changes functions
+only.
+
+`make mutants` for the whole core writes this page; `tests/mutants/reasons.toml` says why survivors are left.
+
+## What was measured
+
+{when}: **{noticed:,} of {all:,} changes noticed, {score:.1%}**.
+
+| module | changes | noticed | score | reached by no test |
+| --- | --- | --- | --- | --- |
+"""
+
+
+def written(measured: Sequence[Measured], folders: Sequence[str]) -> str:
+    """Give the whole page."""
+    changes = sum(one.changes for one in measured)
+    left = sum(len(one.survivors) for one in measured)
+    told = INTRODUCTION.format(
+        when=datetime.now(UTC).date(),
+        tool=version("mutmut"),
+        folders=", ".join(f"`{name}`" for name in folders),
+        noticed=changes - left,
+        all=changes,
+        score=(changes - left) / changes,
+    )
+    rows = [_row(one) for one in sorted(measured, key=lambda one: one.module)]
+    survivors = [survivor for one in measured for survivor in one.survivors]
+    return told + "\n".join(rows) + "\n\n## Survivors, by why they are left\n" + _explained(survivors)
+
+
+def _row(one: Measured) -> str:
+    noticed = one.changes - len(one.survivors)
+    score = f"{noticed / one.changes:.0%}" if one.changes else "–"
+    return f"| `{one.module}` | {one.changes} | {noticed} | {score} | {one.untested} |"
+
+
+def _explained(survivors: Sequence[Survivor]) -> str:
+    kinds = tomllib.loads(KINDS.read_text(encoding="utf-8"))["kind"]
+    names = [kind["name"] for kind in kinds] + [UNEXPLAINED]
+    of: dict[str, list[Survivor]] = {name: [] for name in names}
+    for survivor in survivors:
+        found = next((kind["name"] for kind in kinds if _is_of(kind, survivor)), UNEXPLAINED)
+        of[found].append(survivor)
+    whys = {kind["name"]: kind["why"] for kind in kinds} | {UNEXPLAINED: "Nobody has looked at these one by one yet."}
+    return "".join(_kind(name, whys[name], of[name]) for name in names if of[name])
+
+
+def _is_of(kind: Mapping[str, str], survivor: Survivor) -> bool:
+    where = f"{survivor.module}.{survivor.function}"
+    change = f"{survivor.before} → {survivor.after}"
+    return bool(re.fullmatch(kind.get("where", ".*"), where)) and bool(re.search(kind.get("change", ""), change))
+
+
+def _kind(name: str, why: str, survivors: Sequence[Survivor]) -> str:
+    lines = [f"\n### {name} ({len(survivors)})\n", why.strip(), "", "| where | change |", "| --- | --- |"]
+    seen: dict[tuple[str, str], int] = {}
+    for one in survivors:
+        change = f"`{_cell(one.before)}` → `{_cell(one.after)}`" if one.after else f"without `{_cell(one.before)}`"
+        place = f"`{one.module}.{one.function}`{'' if one.reached else ' (reached by no test)'}"
+        seen[place, change] = seen.get((place, change), 0) + 1
+    lines += [f"| {place} | {change}{f' ({n} times)' if n > 1 else ''} |" for (place, change), n in seen.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("`", "'")
