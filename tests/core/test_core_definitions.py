@@ -115,7 +115,7 @@ def test_an_action_is_written_with_lists_and_plain_objects() -> None:
 
 def test_parts_of_a_definition_are_read_by_themselves() -> None:
     rules, own = rules_from_json({"queue": 3, "max_age": "2h"})
-    assert (rules, own) == (Rules(queue=3, max_age=2 * HOUR), {"queue", "max_age"})
+    assert (rules, own) == (Rules(queue=3, max_age=2 * HOUR), frozenset({"queue", "max_age"}))
     assert triggers_from_json([{"kind": "daily", "times": ["9:00"]}]) == (Daily(times=(time(9),)),)
     assert triggers_from_json(()) == ()
     action = action_from_json({"kind": "call", "function": "a:b", "args": [1], "cwd": None, "in": "thread", "env": {}})

@@ -33,19 +33,20 @@ MADE: dict[str, Triggers] = {
     "with a single one": (Once(local=datetime(2026, 3, 29, 2, 30)), Daily(times=(time(2, 30),))),  # noqa: DTZ001
     "monthly": (Cron(expression="0 12 L * *"), Cron(expression="0 9 15W * mon#2")),
 }
-FROM = [SPRING - 2 * HOUR, SPRING, SPRING - TICK, AUTUMN - 2 * HOUR, AUTUMN, AUTUMN + 30 * MINUTE, SPRING + 9 * DAY]
-RULES: list[tuple[Gap, Fold]] = [("run", "first"), ("skip", "second"), ("run", "both")]
+FROM: list[tuple[datetime, Gap, Fold]] = [
+    (SPRING - 90 * MINUTE, "run", "first"),
+    (SPRING - TICK, "skip", "second"),
+    (AUTUMN - 90 * MINUTE, "run", "both"),
+    (AUTUMN + 30 * MINUTE, "run", "second"),
+]
 
 
-@pytest.mark.parametrize(("gap", "fold"), RULES)
-@pytest.mark.parametrize("place", ["Europe/Berlin", "UTC", "America/St_Johns", "Australia/Lord_Howe"])
+@pytest.mark.parametrize("place", ["Europe/Berlin", "Australia/Lord_Howe"])
 @pytest.mark.parametrize("name", MADE)
-def test_a_walk_a_count_and_a_look_back_say_what_the_next_says_again_and_again(
-    name: str, place: str, gap: Gap, fold: Fold
-) -> None:
+def test_a_walk_a_count_and_a_look_back_say_what_the_next_says_again_and_again(name: str, place: str) -> None:
     zone, made = zones.zone(place), MADE[name]
-    most = 4 if name in ("monthly", "by two days") else 20
-    for after in FROM:
+    most = 4 if name in ("monthly", "by two days") else 10
+    for after, gap, fold in FROM:
         walked = list(islice(instants(made, zone, after, gap=gap, fold=fold), most))
         following, nexts = after, []
         for _ in range(most):

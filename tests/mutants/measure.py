@@ -2,7 +2,7 @@
 
 Works in a copy (`.mutants/`), and goes on where it was interrupted: what was noticed is not asked again, as long as its
 function is the same. Says for each module how many changes its tests noticed, and names those that they did not; of the
-whole core it writes docs/mutants.md anew.
+whole core it writes docs/mutants.md anew, as `--page` does without asking.
 """
 
 import json
@@ -20,6 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / ".mutants"
 PURE = ("tests/core", "tests/time", "tests/definitions", "tests/events")
 """The folders whose tests ask the core alone: no database, no process. Which of them reach a change is looked up."""
+PAGE_ALONE = "--page"
+"""Asks about nothing, and writes the page from what is kept."""
 SHARED = ("data", "late_rows.py", "late_table.csv", "zone_maker.py")
 SETTINGS = """\
 [tool.pytest.ini_options]
@@ -52,6 +54,10 @@ def prepare() -> None:
 
 def main(given: Sequence[str]) -> int:
     every = sorted(path.stem for path in (ROOT / "src" / "duly" / "core").glob("*.py") if path.stem != "__init__")
+    core = WORK / "mutants" / "src" / "duly" / "core"
+    if list(given) == [PAGE_ALONE]:
+        _write_page(core, every)
+        return 0
     unknown = set(given) - set(every)
     if unknown:
         raise SystemExit(f"the core has no module {', '.join(sorted(unknown))}")
@@ -64,14 +70,16 @@ def main(given: Sequence[str]) -> int:
     )
     if asked.returncode:
         return asked.returncode
-    core = WORK / "mutants" / "src" / "duly" / "core"
     for one in (measured(core, module) for module in given or every):
         _tell(one)
     if not given:
-        mutants_page.PAGE.write_text(
-            mutants_page.written([measured(core, module) for module in every], PURE), encoding="utf-8"
-        )
+        _write_page(core, every)
     return 0
+
+
+def _write_page(core: Path, modules: Sequence[str]) -> None:
+    text = mutants_page.written([measured(core, module) for module in modules], PURE)
+    mutants_page.PAGE.write_text(text, encoding="utf-8")
 
 
 def _tell(one: Measured) -> None:

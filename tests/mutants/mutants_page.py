@@ -22,10 +22,10 @@ INTRODUCTION = """\
 
 `make mutants` (`make mutants MODULES="lateness limits"` for some modules) changes `core/` in small ways, one at a time,
 with mutmut {tool}, and asks of each change those tests of {folders} that reach the
-changed function: first those that reach least else, until one notices, and not more than together last four seconds.
-No database is asked and no process started, and tests that draw inputs draw ten of them. What `tests/store`, the walks
-and the screens notice besides is not counted. Constants of modules are out of the tool's reach: it changes functions
-only.
+changed function: first those that reach least else, as many as together last a second and a half, then those of what
+people are told, until one notices. No database is asked and no process started, and tests that draw inputs draw ten of
+them. What `tests/store`, the walks and the screens notice besides is not counted. Constants of modules are out of the
+tool's reach: it changes functions only.
 
 `make mutants` for the whole core writes this page; `tests/mutants/reasons.toml` says why survivors are left.
 
@@ -33,14 +33,14 @@ only.
 
 {when}: **{noticed:,} of {all:,} changes noticed, {score:.1%}**.
 
-| module | changes | noticed | score | reached by no test |
-| --- | --- | --- | --- | --- |
+| module | changes | noticed | score | reached by no test | not asked about |
+| --- | --- | --- | --- | --- | --- |
 """
 
 
 def written(measured: Sequence[Measured], folders: Sequence[str]) -> str:
     """Give the whole page."""
-    changes = sum(one.changes for one in measured)
+    changes = sum(one.changes - one.open for one in measured)
     left = sum(len(one.survivors) for one in measured)
     told = INTRODUCTION.format(
         when=datetime.now(UTC).date(),
@@ -50,15 +50,16 @@ def written(measured: Sequence[Measured], folders: Sequence[str]) -> str:
         all=changes,
         score=(changes - left) / changes,
     )
-    rows = [_row(one) for one in sorted(measured, key=lambda one: one.module)]
+    rows = [_row(one) for one in sorted(measured, key=lambda one: one.module) if one.changes]
     survivors = [survivor for one in measured for survivor in one.survivors]
     return told + "\n".join(rows) + "\n\n## Survivors, by why they are left\n" + _explained(survivors)
 
 
 def _row(one: Measured) -> str:
-    noticed = one.changes - len(one.survivors)
-    score = f"{noticed / one.changes:.0%}" if one.changes else "–"
-    return f"| `{one.module}` | {one.changes} | {noticed} | {score} | {one.untested} |"
+    asked = one.changes - one.open
+    noticed = asked - len(one.survivors)
+    score = f"{noticed / asked:.0%}" if asked else "–"
+    return f"| `{one.module}` | {one.changes} | {noticed} | {score} | {one.untested} | {one.open} |"
 
 
 def _explained(survivors: Sequence[Survivor]) -> str:
