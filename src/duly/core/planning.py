@@ -36,6 +36,38 @@ def plan(task: Task, zone: ZoneInfo, now: datetime, skipped: Sequence[Range] = (
     The next due instant is not after `now` only where more punctual occurrences are left than one plan may open.
     `skipped`: what a person skipped beforehand.
     """
+    return (None if skipped else one_punctual(task, zone, now)) or plan_at_length(task, zone, now, skipped)
+
+
+def one_punctual(task: Task, zone: ZoneInfo, now: datetime) -> Plan | None:
+    """Give the plan where a single occurrence is owed and is on time, which most are; None where there is more to it.
+
+    It says what `plan_at_length` says, for a third of the price.
+    """
+    rules = task.definition.rules
+    if rules.spread or rules.times is not None:
+        return None
+    due = next_due(task.definition, zone, task.planned_until)
+    if due is None or due > now:
+        return None
+    following = next_due(task.definition, zone, due)
+    if following is not None and following <= now:
+        return None
+    late_by = now - due
+    if late_by > grace_for(rules, due, following):
+        return None
+    return Plan(
+        openings=(Opening(due_at=due, start_at=due, opened_by="schedule", late_by=late_by),),
+        stretches=(),
+        planned_until=due,
+        next_due_at=following,
+        next_start_at=following,
+        done=is_over(task.definition, following),
+    )
+
+
+def plan_at_length(task: Task, zone: ZoneInfo, now: datetime, skipped: Sequence[Range] = ()) -> Plan:
+    """Do as `plan` does, whatever is owed."""
     left = times_left(task)
     newest = last_due(task.definition, zone, now)
     if left == 0 or newest is None or newest <= task.planned_until:
