@@ -6,12 +6,15 @@ Here the fields are set on a twin of the same layout, which then becomes the val
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from operator import attrgetter
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, TypeVar, dataclass_transform
 
 T = TypeVar("T")
 NOTHING: Mapping[str, object] = MappingProxyType({})
+END = "    new.__class__ = cls\n    return new\n"
+WAYS_KEPT = 256
+"""Sets of fields that are changed together somewhere; there are some dozens."""
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
@@ -20,7 +23,7 @@ def value(cls: type[T]) -> type[T]:
     made = dataclass(frozen=True, slots=True, kw_only=True, init=False)(cls)
     names = [one.name for one in fields(made)]  # type: ignore[arg-type]
     twin = type(f"Unfrozen{cls.__name__}", (), {"__slots__": tuple(names)})
-    known: dict[str, Any] = {"twin": twin, "missing": MISSING, "read": attrgetter(*names)}
+    known: dict[str, Any] = {"twin": twin, "missing": MISSING, "names": names}
     asked, body = [], []
     for one in fields(made):  # type: ignore[arg-type]
         name, given = one.name, one.name
@@ -34,14 +37,11 @@ def value(cls: type[T]) -> type[T]:
         else:
             asked.append(name)
         body.append(f"    new.{name} = {given}\n")
-    end = "    new.__class__ = cls\n    return new\n"
-    text = f"def make(cls, *, {', '.join(asked)}):\n    new = twin()\n{''.join(body)}{end}"
-    text += f"def change(old, changes):\n    new, cls = twin(), old.__class__\n    {_all(names)} = read(old)\n"
-    text += f"    for name, given in changes.items():\n        setattr(new, name, given)\n{end}"
+    text = f"def make(cls, *, {', '.join(asked)}):\n    new = twin()\n{''.join(body)}{END}"
     exec(text, known)  # as dataclasses do themselves; nothing but the names of fields is in it
     made.__new__ = known["make"]  # type: ignore[method-assign]
     made.__reduce__ = _reduced  # type: ignore[method-assign]
-    made.__made__ = known  # type: ignore[attr-defined]  # its twin, and what changes its values
+    made.__made__ = known  # type: ignore[attr-defined]  # its twin, and the names of its fields
     return made
 
 
@@ -57,9 +57,24 @@ def made_of(cls: type[T], names: Sequence[str]) -> Callable[[Sequence[Any]], T]:
 
 def changed(old: T, more: Mapping[str, object] = NOTHING, /, **changes: object) -> T:
     """Give the value with these fields changed, as `dataclasses.replace` does; for values made by `value` only."""
-    made: Any = old
-    new: T = made.__made__["change"](old, {**more, **changes} if more else changes)
-    return new
+    given = {**more, **changes} if more else changes
+    made: Any = old.__class__
+    change: Callable[..., T] = _changing(made, tuple(given))
+    return change(old, *given.values())
+
+
+@lru_cache(maxsize=WAYS_KEPT)
+def _changing(cls: Any, names: tuple[str, ...]) -> Callable[..., Any]:
+    """Give what changes these fields, in this order, and takes all others as they are."""
+    known = {"twin": cls.__made__["twin"], "cls": cls}
+    unknown = [name for name in names if name not in cls.__made__["names"]]
+    if unknown:
+        raise AttributeError(f"{cls.__name__} has no field {unknown[0]}")
+    body = [f"    new.{name} = {name if name in names else f'old.{name}'}\n" for name in cls.__made__["names"]]
+    text = f"def change(old, {', '.join(names)}):\n    new = twin()\n{''.join(body)}{END}"
+    exec(text, known)  # as above
+    changing: Callable[..., Any] = known["change"]
+    return changing
 
 
 def _all(names: Sequence[str]) -> str:
