@@ -143,13 +143,25 @@ def test_a_step_that_names_an_old_version_changes_nothing(tmp_path: Path) -> Non
         won = s.held()
         asked = lifecycle.ask_cancel(won.run, by="ann", now=NINE)
         assert move(s.connect(), asked)
-        stale = lifecycle.settle(won.run, "succeeded", now=NINE)
         before = s.run(won.run.id)
-        assert move(s.store, stale) == set()
-        assert s.run(won.run.id) == before
+        end = lifecycle.settle(won.run, "succeeded", now=NINE)
+        back = lifecycle.give_back(won.run, now=NINE, why="x")
+        for stale in (end, back):
+            assert move(s.store, stale) == set()
+            assert s.run(won.run.id) == before
         with without(steps.STEP, "runs.version = v.was_version"):
-            assert move(s.store, stale), "the version is what refuses it"
+            assert move(s.store, back), "the version is what refuses it"
         assert s.run(won.run.id).cancel_asked_at is None, "and without it the wish to cancel is wiped"
+
+
+def test_an_end_that_names_an_old_version_changes_nothing(tmp_path: Path) -> None:
+    with scene(tmp_path) as s:
+        won = s.held()
+        assert move(s.connect(), lifecycle.ask_cancel(won.run, by="ann", now=NINE))
+        end = lifecycle.settle(won.run, "succeeded", now=NINE)
+        assert move(s.store, end) == set()
+        with without(steps.END, "runs.version = v.was_version"):
+            assert move(s.store, end), "the version is what refuses it"
 
 
 @pytest.mark.parametrize(
@@ -168,7 +180,7 @@ def test_a_settle_names_state_holder_and_fence_beside_the_version(
         s.sql(f"UPDATE runs SET {column} = ? WHERE id = ?", value, won.run.id)
         done = lifecycle.settle(won.run, "succeeded", now=NINE)
         assert move(s.store, done) == set()
-        with without(steps.STEP, guard):
+        with without(steps.END, guard):
             assert move(s.store, done), "this condition is what refuses it"
 
 

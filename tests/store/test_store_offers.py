@@ -12,7 +12,7 @@ from store_scene import DAY, HOUR, MINUTE, NINE, TICK, Scene, hourly, scene, wit
 
 from duly.core import offers
 from duly.errors import DulyError, Refused
-from duly.holder.planner import soonest
+from duly.holder.planner import Planner
 from duly.operations import missed as answers
 from duly.operations import runs as asks
 from duly.store import missed as statements
@@ -131,12 +131,12 @@ def test_an_offer_that_nobody_answers_is_over_at_its_end_and_the_planner_writes_
         end = one.expires_at
         assert end is not None
         with s.store.read() as session:
-            at = soonest(session)
+            at = Planner("hld_a").soonest(session)
             assert at is not None
             assert at <= end
         s.sql("UPDATE tasks SET next_due_us = NULL, next_start_us = NULL")
         with s.store.read() as session:
-            assert soonest(session) == end, "a holder that waits is called by it"
+            assert Planner("hld_a").soonest(session) == end, "a holder that waits is called by it"
         s.at(end - TICK)
         s.plan()
         assert again(s, one).state == "open"

@@ -16,7 +16,7 @@ from store_scene import (
 )
 
 from duly.errors import Invalid, Refused
-from duly.holder.planner import soonest
+from duly.holder.planner import Planner
 
 
 def test_pauses_of_task_project_and_store_stack_and_each_lift_lifts_one(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_pause_whose_end_has_come_lifts_at_its_end_and_not_when_somebody_looks
         task = s.add("one", minutely(), on_missed="skip")
         pause(s, until=10 * MINUTE + 30 * SECOND)
         with s.store.read() as session:
-            assert soonest(session) == NINE + 10 * MINUTE + 30 * SECOND
+            assert Planner("hld_a").soonest(session) == NINE + 10 * MINUTE + 30 * SECOND
         s.at(NINE + 20 * MINUTE)
         opened = s.plan(holder="hld_a")
         assert [run.due_at for run in opened] == [NINE + 20 * MINUTE]

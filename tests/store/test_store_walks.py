@@ -56,7 +56,8 @@ def weaken(s: Scene, guard: str, stack: ExitStack, patched: pytest.MonkeyPatch) 
                 "runs.holder IS v.was_holder",
                 "runs.fence = v.was_fence",
             ):
-                stack.enter_context(without(steps.STEP, condition))
+                for batch in (steps.STEP, steps.END):
+                    stack.enter_context(without(batch, condition))
         case "fence":
             stack.enter_context(without(tasks.RAISE_FENCE, '(tasks.fence + v."by")', 'v."by"'))
         case "plan first":

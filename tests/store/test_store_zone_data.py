@@ -145,7 +145,7 @@ def test_tasks_that_no_zone_data_move_are_taken_over_without_a_new_era(tmp_path:
             after = [s.task(task.id) for task in tasks]
             assert [(one.zone_data, one.definition_version) for one in after] == [("2099a", 1)] * 3
             with s.store.read() as session:
-                assert not rezoning.are_others(session)
+                assert not session.tasks.of_other_zone_data("2099a", 1)
             assert s.faults() == []
 
 

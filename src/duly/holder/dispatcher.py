@@ -1,7 +1,7 @@
 """The dispatcher: claims as many waiting runs as there are free slots, and ends those that will not start."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -74,15 +74,19 @@ class Dispatcher:
         self.lost = 0
         """Claims that another holder won; quiet, and counted."""
 
-    def step(self, session: Session, free: int) -> Dispatched:
-        """Claim up to `free` runs, after those without a seat have been judged by their task's rule."""
+    def step(self, session: Session, free: int, read: Mapping[str, Task] = NOTHING) -> Dispatched:
+        """Claim up to `free` runs, after those without a seat have been judged by their task's rule.
+
+        `read`: tasks by their ids as this transaction has read them; what has been planned since does not matter here.
+        """
         overlap = overlapping.step(session)
         won: list[Won] = []
         ended = overlap.ended
-        view = View(session)
+        view = View(session, read)
         most = free
-        while len(won) < free and most <= LOOKED_AT_MOST:
-            page = session.waiting.claimable(session.now, most, holder=self.holder)
+        projects = session.waiting.projects() if free else []
+        while projects and len(won) < free and most <= LOOKED_AT_MOST:
+            page = session.waiting.claimable(session.now, most, holder=self.holder, projects=projects)
             chosen, skips = self._choose(view, page, free - len(won))
             moved = move(session, skips)
             if hold_failing(session, [step for step in skips if step.after.id in moved]):
@@ -94,7 +98,8 @@ class Dispatcher:
                 break
             # What was claimed has filled seats and limits, and the next page leaves out what waits for those.
             most = free if moved or claimed else most * 2
-        self._take_turns(session, won)
+        if len(projects) > 1:
+            self._take_turns(session, won)
         return Dispatched(won=won, ended=ended, asked=overlap.asked)
 
     def may_claim(self, session: Session) -> bool:

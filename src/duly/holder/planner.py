@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from duly import zones
-from duly.clock import from_us, to_us
 from duly.core.run import Run
 from duly.core.task import Task
 from duly.holder.pacing import Pacing
 from duly.store import Session
+from duly.store.glances import Glance, glance, has_come, soonest
 from duly.store.offers import expire
 from duly.store.plans import arm, write_plans
 from duly.store.removing import remove_done
-from duly.store.rezoning import are_others, take_over_others
+from duly.store.rezoning import take_over, take_over_others
 from duly.store.rows import HolderRow
 from duly.store.switches import attempt, is_armed, lift_over
 
@@ -29,6 +29,7 @@ class Planned:
 
     runs: Sequence[Run] = ()
     tasks: Sequence[Task] = ()
+    """All that were due, as they were read; of one that was planned nothing but its cursor has changed."""
     taken_over: int = 0
 
 
@@ -52,29 +53,40 @@ class Planner:
 
     def open(self, session: Session) -> Planned:
         """Do as `step` does; gives all that was done."""
-        if self.defers(session):
+        seen = self.glance(session)
+        if self._defers(session, seen):
             return Planned()
-        lift_over(session)
-        expire(session)
-        remove_done(session)
-        taken_over = take_over_others(session, TASKS_A_TURN)
-        due = session.tasks.due(session.now, TASKS_A_TURN)
+        if has_come(seen, seen.pause_us) or has_come(seen, seen.offer_us):
+            lift_over(session)
+            expire(session)
+            seen = self.glance(session)  # what was held goes on, and what waited for an answer may leave
+        if seen.leaving:
+            remove_done(session)
+        taken_over = take_over_others(session, TASKS_A_TURN) if seen.other_zone_data else 0
+        due = session.tasks.due(session.now, TASKS_A_TURN) if has_come(seen, seen.due_us) or taken_over else []
         pace = None if self._pacing is None else self._pacing.pace(session)
+        due = list(take_over(session, due).values())
         runs = write_plans(session, due, holder=self._holder, pace=pace) if due else []
         return Planned(runs=runs, tasks=due, taken_over=taken_over)
 
-    def is_due(self, session: Session) -> bool:
+    def glance(self, session: Session) -> Glance:
+        """See what there is to do at the session's moment."""
+        return glance(session, zones.zone_data_version())
+
+    def is_due(self, session: Session, seen: Glance) -> bool:
         """Something waits for a turn of this planner now."""
-        at = session.tasks.soonest_us()
-        due = at is not None and at <= to_us(session.now)
-        return (due or are_others(session)) and not self.defers(session)
+        due = has_come(seen, seen.due_us) or seen.other_zone_data
+        return due and not self._defers(session, seen)
 
-    def soonest(self, session: Session) -> datetime | None:
-        """When this planner's holder has something to do by time alone."""
-        return session.now + DEFERRED_LOOK if self.defers(session) else soonest(session)
+    def soonest(self, session: Session, seen: Glance | None = None) -> datetime | None:
+        """When this planner's holder has something to do by time alone; `seen` is what was asked of the session."""
+        seen = seen or self.glance(session)
+        return session.now + DEFERRED_LOOK if self._defers(session, seen) else soonest(seen)
 
-    def defers(self, session: Session) -> bool:
+    def _defers(self, session: Session, seen: Glance) -> bool:
         """Another holder lives that has newer zone data: it plans, and this one does not."""
+        if not seen.newer_zone_data:
+            return False
         newer = session.holders.with_newer_zone_data(zones.zone_data_version())
         return any(self._lives(session, row) for row in newer)
 
@@ -95,19 +107,3 @@ class Planner:
             if armed is not None:
                 starts = is_armed(task, pauses) and not task.done
                 session.tasks.set_trouble(task.id, None, armed.next_due_at if starts else None)
-
-
-def soonest(session: Session) -> datetime | None:
-    """The next instant at which something is due, ends (a pause, an offer), may start, or has room in a rate again."""
-    instants = [
-        us
-        for us in (
-            session.tasks.soonest_us(),
-            session.pauses.soonest_us(),
-            session.missed.soonest_us(),
-            session.runs.soonest_not_before_us(session.now),
-            session.crowd.soonest_free_us(session.now),
-        )
-        if us is not None
-    ]
-    return from_us(min(instants)) if instants else None

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from duly.core.limits import Limit, next_start
 from duly.core.names import key_of
@@ -12,6 +13,7 @@ from duly.store.pauses import holding
 from duly.store.rows import Pause
 
 FIRST_SEAT = 1
+NOTHING: Mapping[str, Task] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +28,11 @@ class Place:
 class View:
     """Read in the turn's transaction and good for that turn alone."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, read: Mapping[str, Task] = NOTHING) -> None:
+        """Begin a turn; `read` are tasks by their ids that its transaction has read before."""
         self.session = session
         self.kinds_asked = False
+        self._read = read
         self._tasks: dict[str, Task] = {}
         self._pauses: list[Pause] | None = None
         self._seats: dict[str, set[int]] = {}
@@ -37,7 +41,9 @@ class View:
 
     def read(self, runs: Sequence[Run]) -> None:
         """Read the tasks of these runs, all at once."""
-        fresh = self.session.tasks.by_ids({run.task for run in runs} - self._tasks.keys())
+        named = {run.task for run in runs} - self._tasks.keys()
+        fresh = {id_: self._read[id_] for id_ in named & self._read.keys()}
+        fresh |= self.session.tasks.by_ids(named - fresh.keys())
         self._tasks |= fresh
         roomy = [task.id for task in fresh.values() if task.definition.rules.seats > 1]
         # Of a task with one seat only runs are read whose seat is free.
@@ -49,7 +55,9 @@ class View:
 
     def free_seat(self, task: Task) -> int | None:
         """The lowest seat of a task that is free, and that this turn has not given away."""
-        taken = self._seats.get(task.id, set())
+        taken = self._seats.get(task.id)
+        if not taken:
+            return FIRST_SEAT
         return next((seat for seat in range(FIRST_SEAT, task.definition.rules.seats + 1) if seat not in taken), None)
 
     def limits(self, weights: Mapping[str, int]) -> Mapping[str, Limit]:

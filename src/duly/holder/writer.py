@@ -21,8 +21,8 @@ from duly.runners import folders
 from duly.runners.registry import Registry
 from duly.store import Session, Store
 from duly.store.engine import PATIENCE_S
+from duly.store.glances import has_come
 from duly.store.queueing import trim
-from duly.store.removing import leaving
 
 DELIVERIES_A_TURN = 200
 STAND_BACK_S = (0.005, 0.03)
@@ -135,21 +135,20 @@ class Writer:
     def look(self) -> bool:
         """Ask without the lock whether a turn would find anything to do, and when the next is due."""
         with self._store.read() as session:
-            self.soonest = self._planner.soonest(session)
+            seen = self._planner.glance(session)
+            self.soonest = self._planner.soonest(session, seen)
             if not self.accepting:
                 return False
             return (
-                self._planner.is_due(session)
-                or bool(session.pauses.over(session.now))
-                or bool(session.missed.over(session.now, 1))
-                or bool(leaving(session))
-                or self._may_move(session)
+                self._planner.is_due(session, seen)
+                or has_come(seen, seen.pause_us)
+                or has_come(seen, seen.offer_us)
+                or seen.leaving
+                or (seen.waiting and self._may_move(session))
             )
 
     def _may_move(self, session: Session) -> bool:
-        """Tell whether a run that waits may be claimed here, or ends for want of a seat; mostly nothing waits."""
-        if not session.waiting.projects():
-            return False
+        """Tell whether a run that waits may be claimed here, or ends for want of a seat."""
         may_claim = self._carriers.free > 0 and self._dispatcher.may_claim(session)
         return may_claim or bool(session.waiting.blocked(session.now, 1))
 
@@ -165,7 +164,9 @@ class Writer:
                 if self.accepting:
                     planned = self._planner.open(session)
                     opened = len(planned.runs) + planned.taken_over
-                    done = self._dispatcher.step(session, self._carriers.free)
+                    opened_of = {run.task for run in planned.runs}
+                    read = {task.id: task for task in planned.tasks if task.id in opened_of}
+                    done = self._dispatcher.step(session, self._carriers.free, read)
                     won, ended, asked = done.won, done.ended, done.asked
                     self._holdings.claiming(one.run.id for one in won)
                     events = session.events.by_ids({one.run.event for one in won if one.run.event is not None})

@@ -150,11 +150,6 @@ class MissedOnes:
         """Open offers whose window is over, the first to run out at the front."""
         return self._read(OVER, now_us=to_us(now), most=most)
 
-    def soonest_us(self) -> int | None:
-        """When the next open offer runs out."""
-        row = self._line.row(SOONEST)
-        return None if row is None else row[0]
-
     def between(self, task: str, first: datetime, last: datetime) -> list[Missed]:
         """Missed ones of a task that have to do with a span, both ends included, in order of their beginnings."""
         return self._read(BETWEEN, task=task, first_us=to_us(first), last_us=to_us(last))

@@ -40,11 +40,6 @@ class Pauses:
         """Pauses whose end has come."""
         return [_of(row) for row in self._line.rows(OVER, now_us=to_us(now))]
 
-    def soonest_us(self) -> int | None:
-        """When the next pause ends by itself."""
-        row = self._line.row(SOONEST)
-        return None if row is None else row[0]
-
     def insert(self, pause: Pause) -> None:
         """Add a pause; IntegrityError when its scope and target have one."""
         self._line.run(

@@ -60,13 +60,8 @@ def remove(session: Session, task: Task, *, by: str, details: Mapping[str, objec
 
 def remove_done(session: Session) -> list[Task]:
     """Remove the tasks that are done, asked to be removed then, and have neither a run nor an offer left."""
-    gone = leaving(session)
+    gone = [str(row[0]) for row in session.line.rows(LEAVING)]
     return [remove(session, task, by=DULY, details={"why": "done"}) for task in session.tasks.by_ids(gone).values()]
-
-
-def leaving(session: Session) -> list[str]:
-    """The ids of tasks that `remove_done` would remove now."""
-    return [str(row[0]) for row in session.line.rows(LEAVING)]
 
 
 def _told_of_its_rest(session: Session, task: Task) -> Task:

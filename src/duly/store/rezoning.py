@@ -59,11 +59,6 @@ def _moved(size: int) -> CompilerElement:
 MOVED = Batch(_moved, tuple(_MOVED))
 
 
-def are_others(session: Session) -> bool:
-    """Tell whether tasks were computed by other zone data than those of this process."""
-    return bool(session.tasks.of_other_zone_data(zones.zone_data_version(), 1))
-
-
 def take_over_others(session: Session, most: int) -> int:
     """Take over up to so many tasks that were computed by other zone data; gives how many."""
     return len(take_over(session, session.tasks.of_other_zone_data(zones.zone_data_version(), most)))

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from duly.clock import MICROSECOND, from_us, to_us
@@ -144,9 +144,17 @@ def run_of(row: Sequence[Any]) -> Run:
     return _RUN(cells)
 
 
+def fields_of(columns: Sequence[str]) -> Callable[[Run], tuple[Any, ...]]:
+    """Give what reads the fields of a run that stand in these columns."""
+    read: Callable[[Run], tuple[Any, ...]] = attrgetter(
+        *[READ_RUN[name][0] if name in READ_RUN else name for name in columns]
+    )
+    return read
+
+
 def cells_of_run(columns: Sequence[str]) -> Callable[[Run], list[Any]]:
     """Give what makes a run into cells in the order of these columns."""
-    read = attrgetter(*[READ_RUN[name][0] if name in READ_RUN else name for name in columns])
+    read = fields_of(columns)
     written = [(place, READ_RUN[name][2]) for place, name in enumerate(columns) if name in READ_RUN]
 
     def cells_of(run: Run) -> list[Any]:
@@ -162,38 +170,74 @@ run_cells = cells_of_run(RUN_COLUMNS)
 """A run as cells in the order of RUN_COLUMNS."""
 
 
+def mapping(stored: str | None) -> Mapping[str, object]:
+    """A mapping from its JSON text, where there is one; what does not read is nothing."""
+    if not stored:
+        return {}
+    try:
+        # The half of `json.loads` that texts of ours need.
+        read, end = READ(stored)
+    except (ValueError, RecursionError):
+        return _mapping(stored)
+    return read if end == len(stored) and isinstance(read, dict) else _mapping(stored)
+
+
+def _mapping(stored: str) -> Mapping[str, object]:
+    """A mapping from its JSON text; what another hand left that does not read is nothing, and blocks nobody."""
+    try:
+        read = json.loads(stored)
+    except (ValueError, TypeError, RecursionError):
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+@lru_cache(maxsize=DEFINITIONS_CACHED)
+def _source(stored: str) -> Mapping[str, object]:
+    return _mapping(stored)
+
+
+def _trouble(stored: str | None) -> Broken | None:
+    if stored is None:
+        return None
+    told = _mapping(stored)
+    return Broken(field=str(told.get("field", "definition")), message=str(told.get("message", "it was put aside")))
+
+
+READ_TASK: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+    "planned_until_us": ("planned_until", from_us),
+    "next_due_us": ("next_due_at", at),
+    "next_start_us": ("next_start_at", at),
+    "done": ("done", bool),
+    "source": ("source", _source),
+    "created_us": ("created_at", from_us),
+    "updated_us": ("updated_at", from_us),
+    "removed_us": ("removed_at", at),
+    "pruned_until_us": ("pruned_until", at),
+}
+"""The columns of a task that are not kept as its fields stand: the field, and how it is read."""
+TASK_STATE = tuple(
+    name for name in TASK_COLUMNS if name in READ_TASK or name in {one.name for one in fields(Task)} - {"definition"}
+)
+_state = itemgetter(*map(TASK_COLUMNS.index, TASK_STATE))
+_state_read = tuple((place, READ_TASK[name][1]) for place, name in enumerate(TASK_STATE) if name in READ_TASK)
+_defined = itemgetter(*map(TASK_COLUMNS.index, ("definition", "name", "project", "enabled", "trouble")))
+_TASK = made_of(Task, ("definition", "broken", *(READ_TASK.get(name, (name,))[0] for name in TASK_STATE)))
+
+
 def task_of(row: Sequence[Any], reading: Callable[[str, str], Definition | Broken]) -> Task:
     """Make a task from a row in the order of TASK_COLUMNS; a definition that no longer reads is kept as broken."""
-    t = dict(zip(TASK_COLUMNS, row, strict=True))
-    read = reading(t["definition"], t["name"])
+    text, name, project, stored, trouble = _defined(row)
+    enabled, read = bool(stored), reading(text, name)
+    broken: Broken | None
     if isinstance(read, Broken):
-        definition = Definition(name=t["name"], project=t["project"], enabled=bool(t["enabled"]))
+        definition, broken = Definition(name=name, project=project, enabled=enabled), read
     else:
-        definition = read if read.enabled == bool(t["enabled"]) else replace(read, enabled=bool(t["enabled"]))
-    return Task(
-        id=t["id"],
-        definition=definition,
-        broken=read if isinstance(read, Broken) else _trouble(t["trouble"]),
-        version=t["version"],
-        definition_version=t["definition_version"],
-        planned_until=from_us(t["planned_until_us"]),
-        next_due_at=at(t["next_due_us"]),
-        next_start_at=at(t["next_start_us"]),
-        done=bool(t["done"]),
-        fence=t["fence"],
-        runs=t["runs"],
-        scheduled_runs=t["scheduled_runs"],
-        failures_in_a_row=t["failures_in_a_row"],
-        last_run=t["last_run"],
-        source=_source(t["source"]),
-        created_at=from_us(t["created_us"]),
-        created_by=t["created_by"],
-        updated_at=from_us(t["updated_us"]),
-        removed_at=at(t["removed_us"]),
-        planned_wall=t["planned_wall"],
-        zone_data=t["zone_data"],
-        pruned_until=at(t["pruned_until_us"]),
-    )
+        definition = read if read.enabled == enabled else replace(read, enabled=enabled)
+        broken = _trouble(trouble)
+    cells = list(_state(row))
+    for place, made in _state_read:
+        cells[place] = made(cells[place])
+    return _TASK((definition, broken, *cells))
 
 
 def task_cells(task: Task) -> dict[str, Any]:
@@ -233,39 +277,6 @@ def task_cells(task: Task) -> dict[str, Any]:
         "last_run": task.last_run,
         "trouble": None,
     }
-
-
-def mapping(stored: str | None) -> Mapping[str, object]:
-    """A mapping from its JSON text, where there is one; what does not read is nothing."""
-    if not stored:
-        return {}
-    try:
-        # The half of `json.loads` that texts of ours need.
-        read, end = READ(stored)
-    except (ValueError, RecursionError):
-        return _mapping(stored)
-    return read if end == len(stored) and isinstance(read, dict) else _mapping(stored)
-
-
-def _mapping(stored: str) -> Mapping[str, object]:
-    """A mapping from its JSON text; what another hand left that does not read is nothing, and blocks nobody."""
-    try:
-        read = json.loads(stored)
-    except (ValueError, TypeError, RecursionError):
-        return {}
-    return read if isinstance(read, dict) else {}
-
-
-@lru_cache(maxsize=DEFINITIONS_CACHED)
-def _source(stored: str) -> Mapping[str, object]:
-    return _mapping(stored)
-
-
-def _trouble(stored: str | None) -> Broken | None:
-    if stored is None:
-        return None
-    told = _mapping(stored)
-    return Broken(field=str(told.get("field", "definition")), message=str(told.get("message", "it was put aside")))
 
 
 @lru_cache(maxsize=DEFINITIONS_CACHED)

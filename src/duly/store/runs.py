@@ -4,16 +4,16 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, TextClause, bindparam, case, func, or_, select, text, update
+from sqlalchemy import Select, TextClause, bindparam, case, func, insert, literal, or_, select, text, update
 from sqlalchemy.sql.elements import CompilerElement
 
-from duly.clock import to_us
+from duly.clock import EPOCH, to_us
 from duly.core.run import Run, Step
 from duly.store import steps
 from duly.store.crowd import Crowd
 from duly.store.line import Line
-from duly.store.rows import RUN_COLUMNS, run_cells, run_of
-from duly.store.sql import Batch, Statement, insert_batch, rows_of
+from duly.store.rows import RUN_COLUMNS, cells_of_run, fields_of, run_cells, run_of
+from duly.store.sql import Batch, Statement, insert_batch, python_type, rows_of
 from duly.store.tables import runs
 
 _columns = [runs.c[name] for name in RUN_COLUMNS]
@@ -36,6 +36,46 @@ IDS_LIKE = Statement(
     lambda: select(runs.c.id).where(runs.c.id.like(bindparam("pattern"), escape="\\")).limit(bindparam("most"))
 )
 INSERT = insert_batch(runs, RUN_COLUMNS)
+OF_TIME = (
+    "id",
+    "task",
+    "occurrence",
+    "due_us",
+    "opened_us",
+    "opened_by",
+    "not_before_us",
+    "definition_version",
+    "project",
+    "rank",
+    "overlap",
+    "spread_us",
+)
+"""What a run that time opens has of its own; of the other columns all such runs have the same."""
+AS_ALL: dict[str, int | str] = {
+    "state": "waiting",
+    "version": 1,
+    "attempt": 0,
+    "fence": 0,
+    "anyway": 0,
+    "queued": 0,
+    "worked_us": 0,
+    "interruptions": 0,
+    "retries": 0,
+    "log_bytes": 0,
+    "log_cut": 0,
+}
+"""What is not nothing in the other columns, as `_ALIKE` has it."""
+_alike = fields_of([name for name in RUN_COLUMNS if name not in OF_TIME])
+_time_cells = cells_of_run(OF_TIME)
+
+
+def _of_time(size: int) -> CompilerElement:
+    v = rows_of(size, {name: python_type(runs.c[name]) for name in OF_TIME})
+    cells = [v.c[name] for name in OF_TIME] + [literal(cell) for cell in AS_ALL.values()]
+    return insert(runs).from_select([*OF_TIME, *AS_ALL], select(*cells))
+
+
+INSERT_OF_TIME = Batch(_of_time, OF_TIME)
 WAITING_OF = Statement(
     lambda: _all().where(runs.c.task == bindparam("task"), runs.c.state == "waiting").order_by(runs.c.due_us, runs.c.id)
 )
@@ -48,6 +88,7 @@ NOT_BEFORE = Statement(
         runs.c.state == "waiting", runs.c.not_before_us > bindparam("now_us")
     )
 )
+ANY_WAITING = Statement(lambda: select(runs.c.id).where(runs.c.state == "waiting"))
 CANCEL_ASKED = Statement(
     lambda: _all().where(
         runs.c.state == "held", runs.c.holder == bindparam("holder"), runs.c.cancel_asked_us.is_not(None)
@@ -124,6 +165,20 @@ def _beat(size: int) -> CompilerElement:
 BEAT = Batch(_beat, tuple(_BEAT))
 
 
+_ALIKE = _alike(
+    Run(
+        id="",
+        task="",
+        occurrence="",
+        due_at=EPOCH,
+        opened_at=EPOCH,
+        opened_by="schedule",
+        not_before=EPOCH,
+        definition_version=1,
+    )
+)
+
+
 class Runs:
     """Runs are written by conditional statements only: losing is normal and says so."""
 
@@ -159,7 +214,9 @@ class Runs:
 
     def insert(self, opened: Iterable[Run]) -> None:
         """Open runs; IntegrityError when one of the occurrences has opened a run before."""
-        self._line.many(INSERT, [run_cells(run) for run in opened])
+        runs_ = list(opened)
+        self._line.many(INSERT_OF_TIME, [_time_cells(run) for run in runs_ if _alike(run) == _ALIKE])
+        self._line.many(INSERT, [run_cells(run) for run in runs_ if _alike(run) != _ALIKE])
 
     def beat(self, vouched: Sequence[tuple[str, int]], *, holder: str, boot: str, end_us: int) -> set[tuple[str, int]]:
         """Extend the leases of these (run, fence) pairs; gives those that are still this holder's."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, and_, bindparam, case, func, insert, or_, select, union_all, update
+from sqlalchemy import CompoundSelect, Select, and_, bindparam, case, func, insert, or_, select, union_all, update
 from sqlalchemy.sql.elements import CompilerElement
 
 from duly.clock import to_us
@@ -67,14 +67,19 @@ NEXT = Statement(
         .limit(bindparam("most"))
     )
 )
-OF_OTHER_ZONE_DATA = Statement(
-    # Each part by its range of the index: with an `or` SQLite would look at every task.
-    lambda: union_all(
-        _all().where(_live, tasks.c.zone_data < bindparam("version")),
-        _all().where(_live, tasks.c.zone_data > bindparam("version")),
-        _all().where(_live, tasks.c.zone_data.is_(None)),
-    ).limit(bindparam("most"))
-)
+
+
+def _of_other_zone_data(what: Select[Any]) -> CompoundSelect[Any]:
+    """Each part by its range of the index: with an `or` SQLite would look at every task."""
+    return union_all(
+        what.where(_live, tasks.c.zone_data < bindparam("version")),
+        what.where(_live, tasks.c.zone_data > bindparam("version")),
+        what.where(_live, tasks.c.zone_data.is_(None)),
+    )
+
+
+OF_OTHER_ZONE_DATA = Statement(lambda: _of_other_zone_data(_all()).limit(bindparam("most")))
+ANY_OTHER_ZONE_DATA = Statement(lambda: _of_other_zone_data(select(tasks.c.id)))
 IN_SCOPE = Statement(
     lambda: _all().where(
         _live,
@@ -164,12 +169,7 @@ _RAISE: dict[str, type] = {"id": str, "by": int}
 
 def _raise_fence(size: int) -> CompilerElement:
     v = rows_of(size, _RAISE)
-    return (
-        update(tasks)
-        .where(tasks.c.id == v.c.id)
-        .values(fence=tasks.c.fence + v.c.by)
-        .returning(tasks.c.id, tasks.c.fence)
-    )
+    return update(tasks).where(tasks.c.id == v.c.id).values(fence=tasks.c.fence + v.c.by)
 
 
 RAISE_FENCE = Batch(_raise_fence, tuple(_RAISE))
@@ -188,7 +188,6 @@ def _counted(size: int) -> CompilerElement:
         update(tasks)
         .where(tasks.c.id == v.c.id)
         .values(runs=tasks.c.runs + v.c.by, failures_in_a_row=in_a_row, last_run=v.c.last_run)
-        .returning(tasks.c.id)
     )
 
 
@@ -312,9 +311,9 @@ class Tasks:
         trouble = TASK_COLUMNS.index("trouble")
         return [self._task((*row[:trouble], None, *row[trouble + 1 :])) for row in self._line.rows(TROUBLED)]
 
-    def raise_fences(self, counts: Iterable[tuple[str, int]]) -> dict[str, int]:
-        """Raise the fence of each task by the number of claims about to be made; gives the new fences."""
-        return {row[0]: row[1] for row in self._line.many(RAISE_FENCE, list(counts))}
+    def raise_fences(self, counts: Iterable[tuple[str, int]]) -> None:
+        """Raise the fence of each task by the number of claims about to be made."""
+        self._line.many(RAISE_FENCE, list(counts))
 
     def set_state(self, before: Task, after: Task) -> bool:
         """Write a task's switch, cursor and removal if its version still stands; False: somebody was faster."""

@@ -239,15 +239,15 @@ class Waiting:
         row = self._line.row(PACED, project=project, now_us=to_us(now))
         return None if row is None else row[0]
 
-    def claimable(self, now: datetime, most: int, *, holder: str) -> list[Run]:
+    def claimable(self, now: datetime, most: int, *, holder: str, projects: Sequence[str] | None = None) -> list[Run]:
         """Waiting runs whose time has come, with a seat, room in their limits, and no label this holder lacks.
 
-        By rank; of one rank the projects in turn, each in due order.
+        By rank; of one rank the projects in turn, each in due order; `projects` where they have been asked for.
         """
         now_us = to_us(now)
         by_project = [
             [run_of(row) for row in self._line.rows(CLAIMABLE, project=key, now_us=now_us, holder=holder, most=most)]
-            for key in self.projects()
+            for key in (self.projects() if projects is None else projects)
         ]
         if len(by_project) == 1:
             return by_project[0]
