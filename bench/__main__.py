@@ -37,7 +37,8 @@ def _bursts(where: str, found: dict[str, object], bars: tuple[tuple[str, str, fl
         if isinstance(told, dict):
             most = burst.CPU_BARS_US.get(name)
             met = None if most is None else told["cpu_us"] <= most
-            figure, target = f"{told['jobs_s']} jobs/s", "" if most is None else f"≤ {most} µs CPU each"
+            figure = f"{told['jobs_s']} jobs/s, {told['busy_percent']} % of all cores"
+            target = "" if most is None else f"≤ {most} µs CPU each"
             rows.append(Row(f"{where}, {burst.JOBS} at once: {name}", figure, f"{told['cpu_us']} µs CPU", target, met))
     for ours, theirs, bar in bars:
         ratio = found[f"{ours} / {theirs}"]

@@ -5,6 +5,7 @@ own on a store of its own that was filled before. A rate is the number of jobs b
 the start of the last; `from the first start` leaves out what a party waited before it began (Huey looks once a second).
 """
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -44,6 +45,8 @@ class Burst:
     rate: float
     rate_from_first: float
     cpu_us: float
+    busy: float
+    """The part of all cores that the party and its server used, from the due instant to the last start."""
 
 
 def measure(rounds: int = ROUNDS, parties: tuple[str, ...] = tuple(LEADS)) -> dict[str, object]:
@@ -75,6 +78,7 @@ def _told(seen: dict[str, list[Burst]]) -> dict[str, object]:
             "jobs_s": round(rig.middle([one.rate for one in bursts])),
             "from_first_jobs_s": round(rig.middle([one.rate_from_first for one in bursts])),
             "cpu_us": round(rig.middle([one.cpu_us for one in bursts])),
+            "busy_percent": round(100 * rig.middle([one.busy for one in bursts])),
         }
     for ours, theirs, _ in (*BARS, *WIDE, *SPINNING, *SERVER_BARS):
         if ours in seen and theirs in seen:
@@ -95,16 +99,18 @@ def _one(name: str, lead: float, server: Server | None) -> Burst:
             if _party(name, "prepare", Path(folder), due, env).wait():
                 raise RuntimeError(f"{name} could not be prepared")
             if time.time() < due - SETTLE_S:
-                return _burst(name, Path(folder), due, env)
+                return _burst(name, Path(folder), due, env, server)
         lead *= 2
 
 
-def _burst(name: str, folder: Path, due: float, env: dict[str, str]) -> Burst:
+def _burst(name: str, folder: Path, due: float, env: dict[str, str], server: Server | None) -> Burst:
     children = [_party(name, "run", folder, due, env) for _ in range(2 if name.endswith("twice") else 1)]
     try:
         time.sleep(max(0.0, due - 0.1 - time.time()))
         before = sum(rig.cpu_s(child.pid) for child in children)
+        served = 0.0 if server is None else -rig.family_cpu_s(server.pid)
         _wait_for(folder / "marks", children)
+        served += 0.0 if server is None else rig.family_cpu_s(server.pid)
         cpu = sum(rig.cpu_s(child.pid) for child in children) if all(c.poll() is None for c in children) else before
         time.sleep(0.5)
     finally:
@@ -121,6 +127,7 @@ def _burst(name: str, folder: Path, due: float, env: dict[str, str]) -> Burst:
         rate=JOBS / (marks[-1] - due),
         rate_from_first=JOBS / (marks[-1] - marks[0]),
         cpu_us=(cpu - before) / JOBS * 1e6,
+        busy=(cpu - before + served) / (marks[-1] - due) / (os.cpu_count() or 1),
     )
 
 
@@ -158,10 +165,11 @@ def main() -> None:
     on_server = sys.argv[1:2] == ["server"]
     rounds = int(sys.argv[-1]) if sys.argv[-1].isdigit() else ROUNDS
     found = measure_on_server(rounds) if on_server else measure(rounds)
-    print(f"{'party':<18}{'jobs/s':>10}{'from first':>12}{'CPU µs/job':>12}")
+    print(f"{'party':<18}{'jobs/s':>10}{'from first':>12}{'CPU µs/job':>12}{'cores busy':>12}")
     for name, told in found.items():
         if isinstance(told, dict):
-            print(f"{name:<18}{told['jobs_s']:>10}{told['from_first_jobs_s']:>12}{told['cpu_us']:>12}")
+            figures = f"{told['jobs_s']:>10}{told['from_first_jobs_s']:>12}{told['cpu_us']:>12}"
+            print(f"{name:<18}{figures}{told['busy_percent']:>10} %")
     for name, told in found.items():
         if not isinstance(told, dict):
             print(f"{name:<52}{told:>8}")

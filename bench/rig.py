@@ -118,6 +118,19 @@ def cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS_A_SECOND
 
 
+def family_cpu_s(pid: int) -> float:
+    """The same of a process and its children that live."""
+    total = 0.0
+    for one in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (one / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(one.name) == pid or int(fields[1]) == pid:
+            total += (int(fields[11]) + int(fields[12])) / TICKS_A_SECOND
+    return total
+
+
 def threads_cpu_s(pid: int) -> float:
     """The same of the threads that live, to the nanosecond."""
     return sum(int((one / "schedstat").read_text().split()[0]) for one in Path(f"/proc/{pid}/task").iterdir()) / 1e9

@@ -55,6 +55,11 @@ class Server:
             line.execute(f"CREATE DATABASE {name}".encode())
         return self._url(name)
 
+    @property
+    def pid(self) -> int:
+        """The process whose children serve the connections."""
+        return self._process.pid
+
     def close(self) -> None:
         """Stop, and leave nothing."""
         self._process.send_signal(signal.SIGINT)

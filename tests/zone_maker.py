@@ -64,6 +64,7 @@ def _forget() -> None:
         zones.zone_data_version,
         zones._spelled,
         zones._load,
+        zones.zone,
         zones._system_folder,
         zones._system_version,
     ):

@@ -14,6 +14,7 @@ from duly.errors import Invalid
 
 PACKAGE = Path(tzdata.__file__).parent
 MAX_NAME = 100
+SPELLINGS_KEPT = 1024
 SUGGESTIONS = 3
 NOT_ZONES = frozenset({"Factory", "localtime", "posixrules"})
 """Names in the database that stand for no place."""
@@ -52,6 +53,7 @@ MEANT = {
 """Abbreviations that the database does not know as names, and the zones people mean by them."""
 
 
+@lru_cache(maxsize=SPELLINGS_KEPT)
 def zone(key: str) -> ZoneInfo:
     """Give the zone of an IANA name in any case; Invalid (field `zone`) with what may be meant if there is none."""
     return _load(canonical(key))

@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,30 @@ def test_what_is_given_by_name_stays_a_parameter() -> None:
             assert lite.text.count("?") == len(lite.order)
             made: Any = statement.write().compile(dialect=postgresql.dialect())  # type: ignore[no-untyped-call]
             assert set(lite.order) == {name for name, one in made.binds.items() if one.required}
+
+
+def test_what_every_run_goes_through_is_compiled_before_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[Batch] = []
+    for batch in BATCHES:
+        monkeypatch.setattr(batch, "_compiled", {})
+        monkeypatch.setattr(batch, "_arrays", None)
+        monkeypatch.setattr(batch, "build", partial(_noted, written, batch, batch.build))
+    with scene(tmp_path) as s:
+        s.store.prepare()
+        assert written, "it is not compiled yet"
+        written.clear()
+        won = s.held()
+        s.settle(won)
+        assert s.run(won.run.id).outcome == "succeeded"
+    assert written == []
+
+
+def _noted(written: list[Batch], batch: Batch, build: Any, size: int) -> CompilerElement:
+    written.append(batch)
+    made: CompilerElement = build(size)
+    return made
 
 
 TOLD_APART = [

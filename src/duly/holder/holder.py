@@ -121,6 +121,7 @@ class Holder:
         """Register, and start the heart and its guard."""
         self.register()
         self.beating.start()
+        self.store.prepare()
 
     def register(self) -> None:
         """Enter this life into the store, and take back tasks that were put aside."""

@@ -14,6 +14,7 @@ from duly.store.rows import Pause
 
 FIRST_SEAT = 1
 NOTHING: Mapping[str, Task] = MappingProxyType({})
+NO_LIMITS: Mapping[str, Limit] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +63,8 @@ class View:
 
     def limits(self, weights: Mapping[str, int]) -> Mapping[str, Limit]:
         """These limits as they stand, with what this turn has taken of them."""
+        if not weights:
+            return NO_LIMITS
         fresh = [key for key in weights if key not in self._limits]
         if fresh:
             self._limits |= self.session.crowd.by_keys(fresh)

@@ -11,7 +11,7 @@ from sqlalchemy.dialects import sqlite as sqlite_dialect
 
 from duly import chance, clock
 from duly.errors import StoreAway, StoreBusy, StoreFull, StoreUnknown, Taken
-from duly.store.sql import Batch, Statement, cut
+from duly.store.sql import Batch, Statement, compile_hot, cut
 
 DIALECT = sqlite_dialect.dialect()
 APPLICATION_ID = 0x44756C79  # "Duly", in the header of the file
@@ -73,6 +73,10 @@ class FileLine:
         except sqlite3.IntegrityError as error:
             raise Taken(str(error)) from error
         return out
+
+    def prepare(self) -> None:
+        """Compile beforehand what every run goes through."""
+        compile_hot(DIALECT, in_arrays=False)
 
     def scalar(self, text: str) -> Any:
         """The one value of a pragma or of a query that no table of ours is in."""

@@ -12,7 +12,7 @@ from duly.store.rows import LEDGER_COLUMNS, Written, entry_cells, entry_of
 from duly.store.sql import Statement, insert_batch
 from duly.store.tables import ledger
 
-INSERT = insert_batch(ledger, LEDGER_COLUMNS[1:])
+INSERT = insert_batch(ledger, LEDGER_COLUMNS[1:], hot=True)
 _columns = [ledger.c[name] for name in LEDGER_COLUMNS]
 OF_RUN = Statement(lambda: select(*_columns).where(ledger.c.run == bindparam("run")).order_by(ledger.c.seq))
 OF_TASK = Statement(

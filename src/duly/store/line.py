@@ -30,6 +30,9 @@ class Line(Protocol):
     def many(self, batch: Batch, rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
         """Run a batch over all rows, and give back what its RETURNING returned."""
 
+    def prepare(self) -> None:
+        """Compile beforehand what every run goes through."""
+
     def scalar(self, text: str) -> Any:
         """The one value of a query that no statement of ours asks."""
 

@@ -18,7 +18,7 @@ from sqlalchemy.engine import Dialect
 from duly import clock
 from duly.clock import Clock, from_us
 from duly.errors import Invalid, StoreAway, StoreBusy, StoreFull, StoreSilent, StoreUnknown, Taken
-from duly.store.sql import Batch, Statement
+from duly.store.sql import Batch, Statement, compile_hot
 
 if TYPE_CHECKING:
     from duly.store.address import ServerAddress
@@ -82,6 +82,10 @@ class ServerLine:
             if cursor.description is not None:
                 out += cursor.fetchall()
         return out
+
+    def prepare(self) -> None:
+        """Compile beforehand what every run goes through."""
+        compile_hot(DIALECT, in_arrays=True)
 
     def scalar(self, text: str) -> Any:
         """The one value of a query that no statement of ours asks."""

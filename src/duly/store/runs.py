@@ -75,7 +75,7 @@ def _of_time(size: int) -> CompilerElement:
     return insert(runs).from_select([*OF_TIME, *AS_ALL], select(*cells))
 
 
-INSERT_OF_TIME = Batch(_of_time, OF_TIME)
+INSERT_OF_TIME = Batch(_of_time, OF_TIME, hot=True)
 WAITING_OF = Statement(
     lambda: _all().where(runs.c.task == bindparam("task"), runs.c.state == "waiting").order_by(runs.c.due_us, runs.c.id)
 )

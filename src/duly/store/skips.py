@@ -40,7 +40,7 @@ def _ahead(size: int) -> CompilerElement:
     )
 
 
-AHEAD = Batch(_ahead, ("id",))
+AHEAD = Batch(_ahead, ("id",), hot=True)
 
 
 class Skips:

@@ -56,9 +56,11 @@ class Statement:
 class Batch:
     """One statement for up to SIZES[0] rows at a time; `build(n)` writes it for n rows."""
 
-    def __init__(self, build: Callable[[int], CompilerElement], columns: Sequence[str]) -> None:
+    def __init__(self, build: Callable[[int], CompilerElement], columns: Sequence[str], *, hot: bool = False) -> None:
         self.build = build
         self.columns = tuple(columns)
+        self.hot = hot
+        """Every run goes through it: compiled before the first one needs it."""
         self._compiled: dict[tuple[str, int], Compiled] = {}
         self._arrays: Compiled | None = None
         REGISTERED.append(self)
@@ -151,7 +153,18 @@ def cut(count: int) -> Iterable[int]:
             count -= size
 
 
-def insert_batch(table: Table, columns: Sequence[str]) -> Batch:
+def compile_hot(dialect: Dialect, *, in_arrays: bool) -> None:
+    """Compile what every run goes through, so that the first are not late by it."""
+    for one in REGISTERED:
+        if isinstance(one, Batch) and one.hot:
+            if in_arrays:
+                one.in_arrays(dialect)
+            else:
+                for size in SIZES:
+                    one.on(dialect, size)
+
+
+def insert_batch(table: Table, columns: Sequence[str], *, hot: bool = False) -> Batch:
     """Insert many rows into a table; a conflict raises and the caller's savepoint decides."""
 
     def build(size: int) -> CompilerElement:
@@ -159,7 +172,7 @@ def insert_batch(table: Table, columns: Sequence[str]) -> Batch:
             [{name: bindparam(cell(name, i), type_=table.c[name].type) for name in columns} for i in range(size)]
         )
 
-    return Batch(build, columns)
+    return Batch(build, columns, hot=hot)
 
 
 def rows_of(size: int, columns: Mapping[str, type]) -> CTE:

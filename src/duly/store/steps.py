@@ -85,7 +85,7 @@ def _moving(written: Sequence[str], *, freed: Sequence[str] = (), naming_lease: 
         moved = {name: v.c[name] for name in written} | dict.fromkeys(freed)
         return update(runs).where(stands).values(moved).returning(runs.c.id)
 
-    return Batch(build, tuple(given))
+    return Batch(build, tuple(given), hot=bool(freed))
 
 
 STEP = _moving(CHANGED)

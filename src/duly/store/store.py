@@ -178,6 +178,10 @@ class Store:
         if not first:
             line.yield_turn(machine.monotonic_s() - held_s)
 
+    def prepare(self) -> None:
+        """Get ready for runs by the hundred; called again it costs nothing."""
+        self._line.prepare()
+
     @property
     def run_folder(self) -> Path:
         """Where this host keeps holders' locks and attempts of this store."""

@@ -25,7 +25,7 @@ def _all() -> Select[Any]:
 _live = tasks.c.removed_us.is_(None)
 BY_ID = Statement(lambda: _all().where(tasks.c.id == bindparam("id")))
 TEXT = Statement(lambda: select(tasks.c.definition).where(tasks.c.id == bindparam("id")))
-BY_IDS = Batch(lambda size: _all().where(tasks.c.id == rows_of(size, {"id": str}).c.id), ("id",))
+BY_IDS = Batch(lambda size: _all().where(tasks.c.id == rows_of(size, {"id": str}).c.id), ("id",), hot=True)
 BY_NAME = Statement(
     lambda: _all().where(
         tasks.c.project_key == bindparam("project_key"), tasks.c.name_key == bindparam("name_key"), _live
@@ -163,7 +163,7 @@ def _planned(size: int) -> CompilerElement:
     )
 
 
-PLANNED = Batch(_planned, tuple(_PLANNED))
+PLANNED = Batch(_planned, tuple(_PLANNED), hot=True)
 _RAISE: dict[str, type] = {"id": str, "by": int}
 
 
@@ -172,7 +172,7 @@ def _raise_fence(size: int) -> CompilerElement:
     return update(tasks).where(tasks.c.id == v.c.id).values(fence=tasks.c.fence + v.c.by)
 
 
-RAISE_FENCE = Batch(_raise_fence, tuple(_RAISE))
+RAISE_FENCE = Batch(_raise_fence, tuple(_RAISE), hot=True)
 _COUNTED: dict[str, type] = {"id": str, "by": int, "verdict": int, "last_run": str}
 SUCCESS, FAILURE, NEITHER = 0, 1, 2
 
@@ -192,7 +192,7 @@ def _counted(size: int) -> CompilerElement:
 
 
 FORGET_FAILURES = Statement(lambda: update(tasks).where(tasks.c.id == bindparam("of")).values(failures_in_a_row=0))
-COUNTED = Batch(_counted, tuple(_COUNTED))
+COUNTED = Batch(_counted, tuple(_COUNTED), hot=True)
 
 
 @value

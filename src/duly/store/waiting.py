@@ -194,7 +194,7 @@ def _claim(size: int) -> CompilerElement:
     )
 
 
-CLAIM = Batch(_claim, tuple(_CLAIMED))
+CLAIM = Batch(_claim, tuple(_CLAIMED), hot=True)
 
 
 @value
