@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench import burst, cold_list, crowd, hand_run, idle, late, next_instant, overdue, rig, spawn
+from bench import burst, cold_list, crowd, hand_run, idle, late, next_instant, overdue, parties, rig, spawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,11 @@ def _bursts(where: str, found: dict[str, object], bars: tuple[tuple[str, str, fl
             figure = f"{told['jobs_s']} jobs/s, {told['busy_percent']} % of all cores"
             target = "" if most is None else f"≤ {most} µs CPU each"
             rows.append(Row(f"{where}, {burst.JOBS} at once: {name}", figure, f"{told['cpu_us']} µs CPU", target, met))
+            if told["gap_s"]:
+                gap, most_s = told["gap_s"], 2 * parties.BEAT.total_seconds()
+                rows.append(
+                    Row(f"{where}: {name}, longest between beats", f"{gap} s", "", f"< {most_s} s", gap < most_s)
+                )
     for ours, theirs, bar in bars:
         ratio = found[f"{ours} / {theirs}"]
         assert isinstance(ratio, float)

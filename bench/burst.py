@@ -11,9 +11,10 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
-from bench import rig
+from bench import parties, rig
 from bench.server import Server
 from duly.store import Store
 from duly.store.address import Address, ServerAddress
@@ -47,24 +48,26 @@ class Burst:
     cpu_us: float
     busy: float
     """The part of all cores that the party and its server used, from the due instant to the last start."""
+    gap_s: float
+    """The longest between two beats, from the due instant to the last start; 0 where they were not noted."""
 
 
-def measure(rounds: int = ROUNDS, parties: tuple[str, ...] = tuple(LEADS)) -> dict[str, object]:
+def measure(rounds: int = ROUNDS, names: tuple[str, ...] = tuple(LEADS)) -> dict[str, object]:
     """Give each party's median rates and client CPU a job, and the medians of the ratios within each round."""
-    seen: dict[str, list[Burst]] = {name: [] for name in parties}
+    seen: dict[str, list[Burst]] = {name: [] for name in names}
     for _ in range(rounds):
-        for name in parties:
+        for name in names:
             seen[name].append(_one(name, LEADS[name], None))
     return _told(seen)
 
 
-def measure_on_server(rounds: int = ROUNDS, parties: tuple[str, ...] = tuple(ON_SERVER)) -> dict[str, object]:
+def measure_on_server(rounds: int = ROUNDS, names: tuple[str, ...] = tuple(ON_SERVER)) -> dict[str, object]:
     """Give the same of parties that keep their jobs in PostgreSQL."""
-    seen: dict[str, list[Burst]] = {name: [] for name in parties}
+    seen: dict[str, list[Burst]] = {name: [] for name in names}
     server = Server()
     try:
         for _ in range(rounds):
-            for name in parties:
+            for name in names:
                 seen[name].append(_one(name, ON_SERVER[name], server))
     finally:
         server.close()
@@ -78,6 +81,7 @@ def _told(seen: dict[str, list[Burst]]) -> dict[str, object]:
             "jobs_s": round(rig.middle([one.rate for one in bursts])),
             "from_first_jobs_s": round(rig.middle([one.rate_from_first for one in bursts])),
             "cpu_us": round(rig.middle([one.cpu_us for one in bursts])),
+            "gap_s": round(max(one.gap_s for one in bursts), 3),
             "busy_percent": round(100 * rig.middle([one.busy for one in bursts])),
         }
     for ours, theirs, _ in (*BARS, *WIDE, *SPINNING, *SERVER_BARS):
@@ -127,8 +131,13 @@ def _burst(name: str, folder: Path, due: float, env: dict[str, str], server: Ser
         rate=JOBS / (marks[-1] - due),
         rate_from_first=JOBS / (marks[-1] - marks[0]),
         cpu_us=(cpu - before) / JOBS * 1e6,
+        gap_s=_longest_gap([at for at in rig.read_marks(folder / parties.BEATS) if due <= at <= marks[-1]]),
         busy=(cpu - before + served) / (marks[-1] - due) / (os.cpu_count() or 1),
     )
+
+
+def _longest_gap(beats: list[float]) -> float:
+    return max((after - before for before, after in pairwise(beats)), default=0.0)
 
 
 def _party(name: str, verb: str, folder: Path, due: float, env: dict[str, str]) -> subprocess.Popen[bytes]:

@@ -18,13 +18,18 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from bench import rig
 from bench.rig import DATABASE, Marks, NoWork, fill, new_store, open_store
 from duly.core.triggers import Once
+from duly.holder.heart import Beaten
 from duly.holder.holder import Holder
 from duly.holder.wish import wish
 from duly.runners.registry import Registry
 
 FLOOR_BATCH = 100
+BEATS = "beats"
+BEAT, LEASE = timedelta(seconds=0.2), timedelta(seconds=10)
+"""Beats that come often, to see whether one is late beside what computes."""
 LOOK_EVERY_S = 0.1
 """How often PgQueuer looks for jobs whose time has come; by itself it does every 30 seconds."""
 FLOOR_TABLES = """
@@ -64,13 +69,28 @@ def run_duly(folder: Path, slots: int, *, beside: Callable[[], object] | None = 
     store = open_store(folder / "duly.db")
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     registry = Registry({"command": lambda: NoWork(marks)})
-    holder = Holder(store, wish(slots=slots), registry, tell=lambda _event, _told: None)
+    wished = wish(slots=slots) if beside is None else wish(slots=slots, beat=BEAT, lease=LEASE)
+    holder = Holder(store, wished, registry, tell=lambda _event, _told: None)
+    if beside is not None:
+        _note_beats(holder, rig.Marks(folder / BEATS))
     with stopped_by_signals(holder.stop):
         holder.start()
         if beside is not None:
             threading.Thread(target=beside, daemon=True).start()
         holder.run()
     store.close()
+
+
+def _note_beats(holder: Holder, marks: Marks) -> None:
+    """Leave the instant at which each beat was answered."""
+    step = holder.heart.step
+
+    def noted() -> Beaten:
+        answer = step()
+        marks.leave()
+        return answer
+
+    holder.heart.step = noted  # type: ignore[method-assign]
 
 
 def prepare_floor(folder: Path, number: int, due: float) -> None:
