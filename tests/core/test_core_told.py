@@ -9,6 +9,7 @@ from core_values import HOUR, MINUTE, NINE, SECOND, every, held, task_of, waitin
 
 from duly.core import lifecycle
 from duly.core.fates import Opening
+from duly.core.ledger import never_began
 from duly.core.run import Entry, Run, Step
 from duly.core.task import Rules
 
@@ -232,12 +233,12 @@ def test_a_claim_given_back_because_its_holder_died_is_counted_until_it_is_once_
 
 
 def test_only_a_claim_that_was_given_back_never_began() -> None:
-    assert lifecycle.never_began(lifecycle.give_back(whole(), now=LATER, why="x"))
-    assert not lifecycle.never_began(lifecycle.settle(whole(), "failed", now=LATER, reason="returned"))
+    assert never_began(lifecycle.give_back(whole(), now=LATER, why="x"))
+    assert not never_began(lifecycle.settle(whole(), "failed", now=LATER, reason="returned"))
     failed = lifecycle.give_back(whole(), now=LATER, why="x")
     (told,) = failed.entries
     again = replace(failed, entries=(replace(told, reason="exit_status"),))
-    assert not lifecycle.never_began(again), "an attempt that failed and is tried again began"
+    assert not never_began(again), "an attempt that failed and is tried again began"
 
 
 def test_a_claim_that_was_to_be_cancelled_ends_when_it_is_given_back() -> None:

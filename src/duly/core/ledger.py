@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from duly.core.offers import GOES_ON
-from duly.core.run import Attempt, Entry
+from duly.core.run import Attempt, Entry, Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +44,11 @@ def attempts(entries: Iterable[Entry]) -> tuple[Attempt, ...]:
             word = None if outcome is None else str(outcome)
             out[-1] = replace(out[-1], ended_at=entry.at, outcome=word, reason=entry.reason)
     return tuple(out)
+
+
+def never_began(step: Step) -> bool:
+    """Say whether a step gives a claim back: nothing of that attempt began, and it counts for nothing."""
+    return any(entry.kind == "returned" and entry.reason == "returned" for entry in step.entries)
 
 
 def _after(run: Folded, entry: Entry) -> Folded:

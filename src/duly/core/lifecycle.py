@@ -156,11 +156,6 @@ def give_back(run: Run, *, now: datetime, why: str, died: bool = False, deaths: 
     return Step(before=run, after=after, entries=(entry,))
 
 
-def never_began(step: Step) -> bool:
-    """Say whether a step gives a claim back: nothing of that attempt began, and it counts for nothing."""
-    return any(entry.kind == "returned" and entry.reason == "returned" for entry in step.entries)
-
-
 def deaths_of(entries: Iterable[Entry]) -> int:
     """Count how often a run was given back because its holder had died, by its entries."""
     return sum(entry.kind == "returned" and entry.details.get("died") is True for entry in entries)

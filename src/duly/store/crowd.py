@@ -12,7 +12,7 @@ from sqlalchemy import bindparam, delete, exists, func, insert, not_, select, up
 from sqlalchemy.sql.elements import CompilerElement
 
 from duly.clock import MICROSECOND, from_us, to_us
-from duly.core.lifecycle import never_began
+from duly.core.ledger import never_began
 from duly.core.limits import Limit, next_start, unset
 from duly.core.run import Run, Step
 from duly.store.line import Line
