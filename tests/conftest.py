@@ -36,7 +36,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = ours
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _databases_of_all() -> Iterator[None]:
+    with databases.dropped():
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _databases_of_a_module() -> Iterator[None]:
+    with databases.dropped():
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _databases() -> Iterator[None]:
-    yield
-    databases.drop_made()
+    """Drop what a test made when it is over; what its module made is there for the others of it."""
+    with databases.dropped():
+        yield

@@ -206,14 +206,17 @@ def cut(place: Place) -> None:
             raw.execute("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = %s", (name,))
 
 
-def drop_made() -> None:
-    """Drop the databases of the test that is over."""
-    if not _made:
+@contextlib.contextmanager
+def dropped() -> Iterator[None]:
+    """Drop the databases that are made meanwhile, and leave those that were there before."""
+    before = list(_made)
+    yield
+    if len(_made) == len(before):
         return
     with _admin() as raw:
-        for name in _made:
+        for name in set(_made) - set(before):
             raw.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'.encode())
-    _made.clear()
+            _made.remove(name)
 
 
 def _by_files(raw: "psycopg.Connection[tuple[object, ...]]") -> str:
