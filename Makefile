@@ -9,10 +9,13 @@ BENCH  := .venv-bench
 MUTANT := .venv-mutants
 # Most tests ask a store something, and can ask it of both databases; the server is started by the tests themselves.
 # With every proof PostgreSQL is asked what differs most by database: the guards, leases, places and losses of the store,
-# who serves, and doctor. `make postgresql` asks the rest. Tests of several hosts, of poolers and the storms over a server
-# (tests/processes, tests/chaos) start one of their own and run always; those of one host's processes ask a file.
+# who serves, and doctor. `make postgresql` asks the rest, and what one host's processes do. Tests of several hosts, of
+# poolers, moves and upgrades and the storms over a server (tests/processes, tests/chaos) start one of their own and run
+# always. Why some tests ask a file alone is said in tests/databases.py.
+OWN     := $(addprefix tests/processes/test_process_,hosts.py pooler.py moving.py upgrades.py)
 ON_BOTH := tests/store tests/holder tests/events tests/cli tests/why tests/face
-GUARDED := $(addprefix tests/store/test_store_,guards.py leases.py places.py losses.py)
+ON_BOTH += $(filter-out $(OWN),$(wildcard tests/processes/test_*.py))
+GUARDED := $(addprefix tests/store/test_store_,guards.py leases.py places.py losses.py schema.py strangers.py)
 GUARDED += $(addprefix tests/cli/test_cli_,doctor.py holding.py)
 
 .PHONY: help demo test postgresql check bench chaos guards incidents sim mutants stress lock clean
@@ -38,7 +41,7 @@ test: $(READY) check  ## every check and every test
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 4 --dist loadgroup
 	@DULY_TEST_STORE=postgresql PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 4 --dist loadgroup $(GUARDED)
 
-postgresql: $(READY)  ## the tests of the store, holders, events, commands, why and the Python face on a PostgreSQL server
+postgresql: $(READY)  ## the tests of the store, holders, events, commands, why, the Python face and processes on a PostgreSQL server
 	@DULY_TEST_STORE=postgresql PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 4 --dist loadgroup $(ON_BOTH)
 
 check: $(READY)  ## types, style, floors of the house
