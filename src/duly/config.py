@@ -6,20 +6,22 @@ know is warned of, a value it cannot use is refused where it is asked for.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
+from duly.core.agent_config import Agent, read_agents
 from duly.core.reading import nearest, shown
 from duly.core.spans import read_span, write_span
 from duly.errors import Invalid
+from duly.secrets import Secrets
 
 VARIABLE = "DULY_CONFIG"
 FILE_MOST = 1024 * 1024
 """Bytes of a config file that are read."""
-NOT_YET = ("agents", "secrets")
-"""Sections that are kept for what this version does not do: taken without a word, and used for nothing."""
+TABLES = ("agents", "secrets")
+"""Sections with names that their author chose."""
 SLOTS_MOST = 10_000
 SLOTS_LEAST = 4
 
@@ -132,13 +134,17 @@ SECTIONS = tuple(dict.fromkeys(key.partition(".")[0] for key in BY_KEY if "." in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """What the file says: its values by key as they were written, what is not known in it, what is not used yet."""
+    """What the file says: its values by key as they were written, what is not known in it, its agents and secrets."""
 
     path: Path
     exists: bool
     values: Mapping[str, object]
     warnings: tuple[str, ...] = ()
-    unused: tuple[str, ...] = ()
+    agents: Mapping[str, Agent] = field(default_factory=dict)
+    agent_faults: Mapping[str, Invalid] = field(default_factory=dict)
+    """Agents that cannot be used as they are written, and why."""
+    secrets: Mapping[str, object] = field(default_factory=dict)
+    """Secrets as they are named: where each is, or itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,13 +172,21 @@ def load(environ: Mapping[str, str]) -> Config:
         raise Invalid(f"the config file cannot be read: {error.strerror}", field=str(path)) from error
     table = _parsed(path, data)
     values, unknown = _flat(table)
+    agents, faults = read_agents(table.get("agents", {}), str(path))
     return Config(
         path=path,
         exists=True,
         values=values,
         warnings=tuple(_unknown(path, key) for key in unknown),
-        unused=tuple(name for name in NOT_YET if name in table),
+        agents=agents,
+        agent_faults=faults,
+        secrets=_secrets(table.get("secrets", {}), path),
     )
+
+
+def secrets_of(found: Config, environ: Mapping[str, str]) -> Secrets:
+    """Give what resolves the secrets that the config names."""
+    return Secrets(found.secrets, environ)
 
 
 def place(environ: Mapping[str, str]) -> Path:
@@ -236,7 +250,7 @@ def _flat(table: Mapping[str, object]) -> tuple[dict[str, object], list[str]]:
     values: dict[str, object] = {}
     unknown: list[str] = []
     for name, value in table.items():
-        if name in NOT_YET and isinstance(value, Mapping):
+        if name in TABLES:
             continue
         if name in SECTIONS and isinstance(value, Mapping):
             for inner, setting in value.items():
@@ -248,6 +262,18 @@ def _flat(table: Mapping[str, object]) -> tuple[dict[str, object], list[str]]:
         unknown.append(key)
         del values[key]
     return values, unknown
+
+
+def _secrets(table: object, path: Path) -> dict[str, object]:
+    """Read where the secrets are; a file is meant from the config's folder."""
+    if not isinstance(table, Mapping):
+        raise Invalid(f"{shown(table)} is no section", field=f"{path}: secrets", hint="[secrets]")
+    return {
+        name: {"file": _beside(given["file"], path)}
+        if isinstance(given, Mapping) and isinstance(given.get("file"), str) and len(given) == 1
+        else given
+        for name, given in table.items()
+    }
 
 
 def _unknown(path: Path, key: str) -> str:

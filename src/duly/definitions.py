@@ -28,9 +28,9 @@ from duly.core import spans, trigger_json, when
 from duly.core.action_fields import ACTION
 from duly.core.definition_json import ACTION_KINDS, ACTION_NAMES, RULE_NAMES, TOP, definition_from_json
 from duly.core.field import Field as Row
-from duly.core.fields import FIELDS, LABEL_KEY_MOST, LABEL_VALUE_MOST, TRIGGERS_MOST
+from duly.core.fields import FIELDS, LABEL_KEY_MOST, LABEL_VALUE_MOST, NAME_MOST, TRIGGERS_MOST
 from duly.core.reading import read_field, refuse_unknown, shown
-from duly.core.rule_fields import RULES, WEIGHT_MOST, WORD_MOST
+from duly.core.rule_fields import PATTERN_MOST, RULES, WEIGHT_MOST, WORD_MOST
 from duly.core.task import Definition
 from duly.core.triggers import Every, Trigger, Triggers
 from duly.errors import Invalid
@@ -38,6 +38,13 @@ from duly.errors import Invalid
 create: Any = create_model  # its overloads know only fields that are written out
 FUNCTION_PATTERN = r"^\w+(\.\w+)*:\w+(\.\w+)*$"
 SPAN_PATTERN = r"^([0-9]+[wdhms])+$"
+PART_OF_PERMISSION = {"type": "string", "minLength": 1, "maxLength": PATTERN_MOST}
+PERMISSION = {
+    "type": "object",
+    "required": ["tool", "action"],
+    "additionalProperties": False,
+    "properties": {"tool": PART_OF_PERMISSION, "pattern": PART_OF_PERMISSION, "action": {"enum": ["allow", "deny"]}},
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,6 +213,10 @@ def _schema(field: Row) -> dict[str, Any]:
         },
         "words": {"type": "array", "maxItems": field.most, "items": {**texts, "maxLength": WORD_MOST}},
         "instant": {**texts, "format": "date-time"},
+        "agent": {**texts, "minLength": 1, "maxLength": NAME_MOST},
+        "prompt": {**texts, "minLength": 1, "maxLength": field.most},
+        "file": {**texts, "minLength": 1},
+        "permissions": {"type": "array", "maxItems": field.most, "items": PERMISSION},
         "gate": {
             "anyOf": [
                 texts,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from duly.core.events import Event
+from duly.core.permissions import Permission, Unattended
 from duly.core.reasons import Refusal
 from duly.core.values import value
 
@@ -43,6 +44,10 @@ class Assignment:
     """What becomes of processes that a work which succeeded leaves running."""
     event: Event | None = None
     """What the run was opened for, where that was an event."""
+    zone: str = "UTC"
+    """The task's time zone, by its IANA name."""
+    unattended: Unattended = "deny"
+    permissions: tuple[Permission, ...] = ()
     folder: Path
     """The attempt's folder in the run folder: lock, begun, end, exit and log. The runner makes it."""
 
@@ -63,6 +68,8 @@ class Outcome:
     ended_at: datetime | None = field(default=None, compare=False)
     """When its work ended, where that was written down; else it is as good as now."""
     details: Mapping[str, object] = field(default_factory=dict)
+    agent: Mapping[str, object] = field(default_factory=dict)
+    """Of an agent's turn: `session`, the id by which its agent finds it again, and `usage`, where told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +83,7 @@ class Runner(Protocol):
     One whose work lives in its own process, where nobody else can find or end it, has an attribute `kept` that is
     false, or a method that says so of an action. Work that cannot be ended at all tells by `overdue` that its time
     is over.
+    One that learns while it works what its run shall show has an attribute `on_told`, which is called with the facts.
     Work that needs nothing but this machine has an attribute `at_once` that is true: what was missed may start all
     together.
     """

@@ -108,7 +108,7 @@ def test_where_there_is_no_store_the_machine_is_looked_at_and_nothing_is_made(sc
     called = scene.ok("doctor")
     assert "there is no store at" in called.err
     assert list(scene.home.iterdir()) == []
-    assert scene.ok("doctor", "--json").json["checks"] == ["settings", "stores"]
+    assert scene.ok("doctor", "--json").json["checks"] == ["settings", "stores", "agents"]
 
 
 def due(scene: Scene) -> None:

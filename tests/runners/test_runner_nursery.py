@@ -153,8 +153,7 @@ def test_a_keeper_refuses_to_start_when_its_holder_has_hung_up(tmp_path: Path) -
         idle_s=None,
         leave=False,
         grace_s=1,
-        stdin=False,
-        stdout=False,
+        spoken=False,
         starter=(1, 1),
     )
     channel.sendall(ask.sent(asked))

@@ -6,11 +6,13 @@ was stopped. What serves is never carried over a fork: a child serves only when 
 
 import atexit
 import logging
+import os
 import threading
 import weakref
 from collections.abc import Mapping
 from contextlib import nullcontext
 
+from duly.app.agents import agents_of
 from duly.app.lines import Lines
 from duly.app.service import opened, stopped_by_signals
 from duly.errors import StoreAway
@@ -149,7 +151,7 @@ class Background:
         self._lines.check()
         store = opened(self._lines.address)
         try:
-            holder = Holder(store, self._wish, Registry(), tell=_tell)
+            holder = Holder(store, self._wish, Registry(agents=agents_of(os.environ)), tell=_tell)
             holder.start()
         except BaseException:
             store.close()

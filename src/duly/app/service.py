@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
+from duly.app.agents import agents_of
 from duly.app.first import stand_behind_one
 from duly.core.spans import write_instant
 from duly.errors import StoreAway
@@ -70,7 +71,7 @@ def serve(
         os.environ["DULY_STORE"] = (
             address.url if isinstance(address, ServerAddress) else str(address)
         )  # what a function in a child of ours means by the store
-        holder = Holder(store, wanted, Registry(), tell=log())
+        holder = Holder(store, wanted, Registry(agents=agents_of(os.environ)), tell=log())
         with stopped_by_signals(holder.stop):
             holder.start()
             ready = f"duly: serving {address} as {holder.id}"

@@ -1,16 +1,27 @@
-"""What a command line says shall be done: a command, a shell line, or a function to call."""
+"""What a command line says shall be done: a command, a shell line, a function to call, or an agent to prompt."""
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 
 from duly.cli.fields import spelled
 from duly.cli.table import plain
 from duly.core.action_fields import FIELDS_OF
 from duly.errors import Invalid
 
-SAYS = ("argv", "shell", "function")
+PROMPT_SHOWN = 120
+SAYS = ("argv", "shell", "function", "agent")
 """Fields each of which alone says what shall be done."""
-KIND_BY: Mapping[str, str] = {"argv": "command", "shell": "command", "function": "call"}
+KIND_BY: Mapping[str, str] = {"argv": "command", "shell": "command", "function": "call", "agent": "agent"}
+OF_KIND: Mapping[str, str] = {
+    "args": "--call package.module:function",
+    "in": "--call package.module:function",
+    "env": "a command, or --call",
+    "prompt": "--agent AGENT",
+    "prompt_file": "--agent AGENT",
+    "model": "--agent AGENT",
+}
+"""Options that go with some kinds of action only, and with which."""
 
 
 def check_words(extra: tuple[str, ...], given: Mapping[str, object]) -> None:
@@ -20,14 +31,14 @@ def check_words(extra: tuple[str, ...], given: Mapping[str, object]) -> None:
         raise Invalid(
             "it is missing: what shall be done?",
             field="action.argv",
-            hint="duly add NAME --when WHEN -- COMMAND ARG…, or --shell LINE, or --call package.module:function",
+            hint="duly add NAME --when WHEN -- COMMAND ARG…, or --shell LINE, or --call package.module:function,"
+            " or --agent AGENT --prompt TEXT",
         )
     kind = KIND_BY[said]
-    for name in ("args", "in", "cwd", "env"):
+    for name, with_what in OF_KIND.items():
         if given.get(name) and name not in FIELDS_OF[kind]:
-            raise Invalid(
-                f"a {kind} takes none", field=f"action.{name}", hint="it goes with --call package.module:function"
-            )
+            article = "an" if kind == "agent" else "a"
+            raise Invalid(f"{article} {kind} takes none", field=f"action.{name}", hint=f"it goes with {with_what}")
 
 
 def what_is_said(extra: tuple[str, ...], given: Mapping[str, object], *, verb: str) -> str | None:
@@ -57,13 +68,15 @@ def takes_folder(given: Mapping[str, object]) -> bool:
 
 def kind_told(action: Mapping[str, object]) -> str:
     """Give the word before what is done."""
-    return "calls" if action.get("kind") == "call" else "command"
+    return {"call": "calls", "agent": "prompts"}.get(str(action.get("kind")), "command")
 
 
 def action_text(action: Mapping[str, object]) -> str:
     """Write what is done as it would be typed, or as it would be called."""
     from duly.cli.words import command_text
 
+    if action.get("kind") == "agent":
+        return _prompt_text(action)
     if action.get("kind") != "call":
         return command_text(action)
     args = action.get("args") or ()
@@ -76,8 +89,19 @@ def action_text(action: Mapping[str, object]) -> str:
     return f"{action['function']}({', '.join(words)}){where}"
 
 
+def _prompt_text(action: Mapping[str, object]) -> str:
+    """Write which agent is asked what, on one line."""
+    model = f" ({action['model']})" if action.get("model") else ""
+    prompt = action.get("prompt")
+    asked = f"the file {action['prompt_file']}" if prompt is None else " ".join(str(prompt).split())
+    asked = asked if len(asked) <= PROMPT_SHOWN else asked[: PROMPT_SHOWN - 1] + "…"
+    return f"{action['agent']}{model}: {asked}"
+
+
 def unfound(action: Mapping[str, object]) -> tuple[str, ...]:
-    """Warn of a function that is not found from here; it may be where it will be called."""
+    """Warn of a function or an agent that is not found from here; it may be where it will be called."""
+    if action.get("kind") == "agent":
+        return _unfound_agent(action)
     if action.get("kind") != "call":
         return ()
     import sys
@@ -88,3 +112,16 @@ def unfound(action: Mapping[str, object]) -> tuple[str, ...]:
     path = [*([cwd] if isinstance(cwd, str) else []), *sys.path]
     fault = functions.fault(str(action["function"]), path, here=False)
     return () if fault is None else (f"--call: {fault}; a run that does not find it either fails",)
+
+
+def _unfound_agent(action: Mapping[str, object]) -> tuple[str, ...]:
+    from duly.cli.joining import config
+    from duly.runners.agents import fault_of
+
+    found = config()
+    fault = fault_of(action, found.agents, found.agent_faults)
+    told = [f"--agent: {fault}; a run that finds it so fails (preflight)"] if fault is not None else []
+    file, cwd = action.get("prompt_file"), action.get("cwd")
+    if isinstance(file, str) and not (Path(str(cwd or Path.cwd())) / file).is_file():
+        told.append(f"--prompt-file: {file} is no file now; a run that cannot read it fails (preflight)")
+    return tuple(told)

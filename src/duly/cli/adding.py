@@ -36,6 +36,10 @@ def _add(name: str, extra: tuple[str, ...], dry_run: bool, **given: Any) -> None
     if not given["triggers"]:
         raise Invalid("it is missing", field="triggers", hint="--when 'daily 09:00', or --when manual")
     check_words(extra, given)
+    if given["prompt"] is not None:
+        from duly.cli.running import text_or_file
+
+        given["prompt"] = text_or_file(given["prompt"], "--prompt")
     if takes_folder(given):
         given["cwd"] = _folder(given["cwd"], given["project"])
     wanted = gathered({"name": name, **given})
@@ -119,6 +123,7 @@ def _answer(task: "Task", warnings: tuple[str, ...], *, dry_run: bool) -> None:
 def _understood(task: "Task", coming: "list[Coming]", now: datetime) -> list[tuple[str, str | Cell]]:
     from duly import zones
     from duly.cli.words import rules_told
+    from duly.core.rule_fields import OF_AGENTS
     from duly.operations import previewing, shapes
 
     definition = task.definition
@@ -126,7 +131,8 @@ def _understood(task: "Task", coming: "list[Coming]", now: datetime) -> list[tup
     nexts = "\n".join(coming_text(one.due_at, one.start_at, zone, now) for one in coming)
     if not definition.enabled:
         nexts = "switched off: opens nothing until `duly enable`"
-    rules = {name: value for name, value in shapes.rules(task).items() if name in {*definition.own_rules, "timeout"}}
+    told = {*definition.own_rules, "timeout"} | ({"idle_timeout"} | OF_AGENTS if _prompts(definition) else set())
+    rules = {name: value for name, value in shapes.rules(task).items() if name in told}
     rows: list[tuple[str, str | Cell]] = [
         ("when", Cell(text=previewing.say(definition.triggers), wraps=True)),
         ("canonical", previewing.canonical(definition.triggers)),
@@ -137,6 +143,10 @@ def _understood(task: "Task", coming: "list[Coming]", now: datetime) -> list[tup
         ("rules", "\n".join(rules_told(rules, definition.own_rules))),
     ]
     return rows
+
+
+def _prompts(definition: "Definition") -> bool:
+    return definition.action["kind"] == "agent"
 
 
 def _no_next(definition: "Definition") -> str:
@@ -154,12 +164,13 @@ add = Parted(
     callback=_add,
     help=(
         "Add a task. All after -- is the command, as it stands; --shell LINE runs a line by sh -c instead, and"
-        " --call package.module:function calls a Python function."
+        " --call package.module:function calls a Python function, --agent AGENT prompts an agent of the config."
     ),
     epilog=(
         "duly add backup --when 'daily 03:00' --zone Europe/Berlin -- pg_dump -f /backup/db.sql mydb\n"
         "duly add beat --when 'every 15m' --overlap queue --shell 'date >> beat.txt'\n"
-        "duly add tidy --when 'daily 04:00' --call shop.jobs:tidy --args '[\"/srv/shop\", 30]'"
+        "duly add tidy --when 'daily 04:00' --call shop.jobs:tidy --args '[\"/srv/shop\", 30]'\n"
+        "duly add news --when 'weekdays 08:00' --agent claude --prompt 'What changed here since yesterday?'"
     ),
     params=[
         click.Argument(["name"], metavar="NAME"),

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from duly.cli import out
 from duly.cli.frame import Verbs, command, settings
 from duly.cli.joining import config as read_config
-from duly.cli.joining import hint
 from duly.cli.table import Cell, Column, plain, render
 from duly.errors import DulyError, Invalid
 
@@ -26,7 +25,7 @@ def show() -> int:
 
     found = read_config()
     items = [_item(found, setting) for setting in SETTINGS]
-    code = FAILED if any(item["problem"] for item in items) else 0
+    code = FAILED if found.agent_faults or any(item["problem"] for item in items) else 0
     if settings().as_json:
         out.document(
             {
@@ -35,16 +34,42 @@ def show() -> int:
                 "items": items,
                 "next": None,
                 "warnings": list(found.warnings),
-                "unused": list(found.unused),
+                "agents": _agents(found),
+                "secrets": sorted(found.secrets),
             }
         )
         return code
     out.line(f"file {plain(str(found.path))}" + ("" if found.exists else " (none there)"))
     out.line()
     out.lines(render(_columns(), [_row(item) for item in items]))
-    for name in found.unused:
-        hint(f"[{name}] is kept in the file, and this version uses nothing of it")
+    for agent in _agents(found):
+        said = agent["problem"] or f"{agent['kind']}: {agent['command']}"
+        out.line(f"agent {plain(str(agent['name']))}  {plain(str(said))}")
+    if found.secrets:
+        out.line(f"secrets {plain(', '.join(sorted(found.secrets)))} (their values are shown nowhere)")
     return code
+
+
+def _agents(found: "Config") -> list[dict[str, object]]:
+    """Show the agents of this host; of their variables the names alone."""
+    import shlex
+
+    shown: list[dict[str, object]] = [
+        {
+            "name": one.name,
+            "kind": one.kind,
+            "command": shlex.join(one.command),
+            "env": sorted(one.env),
+            "models": list(one.models),
+            "problem": None,
+        }
+        for one in found.agents.values()
+    ]
+    blank: dict[str, object] = {"kind": None, "command": None, "env": [], "models": []}
+    shown += [
+        {"name": name, **blank, "problem": f"{bad.field}: {bad.message}"} for name, bad in found.agent_faults.items()
+    ]
+    return shown
 
 
 def _item(found: "Config", setting: "Setting") -> dict[str, object]:

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 UPCOMING_SHOWN = 3
 VALUE_MOST = 60
 NONE = "none"
-DOING = frozenset({"action.kind", "action.argv", "action.shell", "action.function", "action.args", "action.in"})
+DOING = frozenset(
+    f"action.{name}"
+    for name in ("kind", "argv", "shell", "function", "args", "in", "agent", "prompt", "prompt_file", "model")
+)
 
 
 def _edit(
@@ -66,7 +69,12 @@ def _patch(extra: tuple[str, ...], given: dict[str, Any]) -> dict[str, object]:
     said = what_is_said(extra, {"argv": argv, **given}, verb="duly edit TASK")
     if given["cwd"] is not None:
         given["cwd"] = absolute(given["cwd"], "action.cwd")
+    if given["prompt"] is not None:
+        from duly.cli.running import text_or_file
+
+        given["prompt"] = text_or_file(given["prompt"], "--prompt")
     patch = gathered({"argv": argv, **given})
+    _other_prompt(patch)
     if said is None:
         return patch
     kind = KIND_BY[said]
@@ -76,6 +84,13 @@ def _patch(extra: tuple[str, ...], given: dict[str, Any]) -> dict[str, object]:
     # What the new kind of action does not have is refused where it was given, and goes where it only stood there.
     patch["action"] = {"kind": kind} | dict.fromkeys(sorted(others - action.keys())) | action
     return patch
+
+
+def _other_prompt(patch: dict[str, object]) -> None:
+    """A prompt takes the place of a prompt's file, and the other way round."""
+    action = patch.get("action")
+    if isinstance(action, dict) and ("prompt" in action) != ("prompt_file" in action):
+        action["prompt" if "prompt_file" in action else "prompt_file"] = None
 
 
 def _check_words(patch: Mapping[str, object], clear: tuple[str, ...], file: str | None) -> None:

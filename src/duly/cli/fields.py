@@ -23,6 +23,7 @@ SPELLED: Mapping[str, str] = {
     "action": "COMMAND",
     "action.argv": "COMMAND",
     "action.function": "--call",
+    "rules.permissions": "--permission",
     "instant": "INSTANT",
     # What is no field of a definition, in the words of the commands that take it.
     "key": "--key",
@@ -38,7 +39,8 @@ CLEARED: Mapping[str, Field] = {
     **{field.name: field for field in RULES},
     **{name: BY_PATH[path] for name, path in (("description", "description"), ("env", "action.env"))},
     **{name: BY_PATH[path] for name, path in (("cwd", "action.cwd"), ("label", "labels"), ("labels", "labels"))},
-    **{name: BY_PATH[f"action.{name}"] for name in ("args", "in")},
+    **{name: BY_PATH[f"action.{name}"] for name in ("args", "in", "model")},
+    "permission": BY_PATH["rules.permissions"],
     "limit": BY_PATH["rules.limits"],
 }
 """What can be set back to its default, by the words for it."""
@@ -75,7 +77,7 @@ def _option(field: Field, editing: bool) -> click.Option:
         return click.Option([name, field.name], is_flag=True, help=text)
     return click.Option(
         [name, field.name],
-        multiple=field.kind in {"pairs", "env", "triggers", "weights", "words"},
+        multiple=field.kind in {"pairs", "env", "triggers", "weights", "words", "permissions"},
         metavar=_metavar(field),
         # What is not given to an edit stays as it is; only rules can go back to a default.
         help=field.help if editing and field.place[0] != "rules" else _help(field),
@@ -116,6 +118,8 @@ def _json_of(field: Field, value: object) -> object:
         return field.name not in SWITCHED_OFF
     if field.kind in {"pairs", "env"}:
         return _pairs(field, cast(Sequence[str], value))
+    if field.kind == "permissions":
+        return [_permission(field, word) for word in cast(Sequence[str], value)]
     if field.kind == "weights":
         return _weights(field, cast(Sequence[str], value))
     if field.kind == "count":
@@ -183,6 +187,16 @@ def _weights(field: Field, words: Sequence[str]) -> dict[str, int]:
             raise Invalid(f"{shown(key)} is given twice", field=field.path, text=word, at=0)
         weights[key] = whole_number(number, field.path) if mark else 1
     return weights
+
+
+def _permission(field: Field, word: str) -> dict[str, str]:
+    """Read TOOL[:PATTERN]=ACTION; of several equals signs the last one counts, as patterns may hold some."""
+    about, mark, action = word.rpartition("=")
+    if not mark:
+        hint = f"{word}=allow"
+        raise Invalid(f"{shown(word)} has no =", field=field.path, text=word, at=len(word), hint=hint)
+    tool, colon, pattern = about.partition(":")
+    return {"tool": tool, "action": action} | ({"pattern": pattern} if colon else {})
 
 
 def _json(field: Field, text: str) -> object:

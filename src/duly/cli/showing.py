@@ -265,6 +265,10 @@ def _figures(shown: "RunShown") -> Rows:
         rows.append(("attempt", f"{run.attempt}, fence {run.fence}, held by {last['holder']}{plain(host)}"))
     if len(attempts) > 1:
         rows.append(("attempts", "\n".join(_attempt(one) for one in attempts)))
+    if run.agent.get("session"):
+        rows.append(("session", plain(str(run.agent["session"]))))
+    if spent := _spent(shown.shape["usage"]):
+        rows.append(("usage", spent))
     if run.args:
         rows.append(("arguments", Cell(text=plain(shlex.join(run.args))[:INPUT_SHOWN], wraps=True)))
     if shown.event is not None:
@@ -286,6 +290,15 @@ def _left(shown: "RunShown") -> Rows:
         for named in [ends[-1].get(name) if ends else None]
         if isinstance(named, list)
     ]
+
+
+def _spent(usage: object) -> str:
+    """Tell tokens and money as far as an agent told them."""
+    assert isinstance(usage, Mapping)
+    words = [
+        f"{usage[name]:,} tokens {way}" for name, way in (("tokens_in", "in"), ("tokens_out", "out")) if usage[name]
+    ]
+    return ", ".join(words + ([f"{usage['cost_usd']:.4f} USD"] if usage["cost_usd"] else []))
 
 
 def _event(event: "Event") -> Rows:

@@ -97,10 +97,18 @@ def rule_text(value: object) -> str:
             return f"{line} (within {timeout}, {on_error} on error)"
         case Mapping():
             return " ".join(f"{key}={weight}" for key, weight in value.items()) or "none"
+        case [{"tool": _}, *_]:
+            return " ".join(permission_text(one) for one in cast(Sequence[Mapping[str, object]], value))
         case list() | tuple():
             return " ".join(str(one) for one in value) or "none"
         case _:
             return str(value)
+
+
+def permission_text(one: Mapping[str, object]) -> str:
+    """Write one permission as it would be typed."""
+    pattern = "" if one.get("pattern", "*") == "*" else f":{one['pattern']}"
+    return shlex.quote(f"{one['tool']}{pattern}={one['action']}")
 
 
 def _matters(name: str, rules: Mapping[str, object]) -> bool:
@@ -109,5 +117,7 @@ def _matters(name: str, rules: Mapping[str, object]) -> bool:
         return True
     if name in {"retry_after", "retry_up_to"}:
         return rules.get("retries") not in (0, None)
+    if name in {"idle_timeout", "unattended"}:
+        return rules.get("idle_timeout") is not None
     partner = TOLD_WITH.get(name)
     return partner is not None and rules.get(partner[0]) == partner[1]

@@ -10,6 +10,10 @@ ARGUMENTS_MOST = 1024 * 1024
 CWD_MOST = 4_095
 ENV_MOST = 500
 FUNCTION_MOST = 500
+PROMPT_MOST = 20_000
+PROMPT_FILE_MOST = 10 * 1024 * 1024
+"""Bytes of a prompt that is read from a file, and of one with all that was put into it."""
+MODEL_MOST = 200
 
 ACTION: tuple[Field, ...] = (
     Field(
@@ -49,6 +53,38 @@ ACTION: tuple[Field, ...] = (
         allowed=("child", "thread"),
     ),
     Field(
+        name="agent",
+        place=("action", "agent"),
+        kind="agent",
+        help="an agent to prompt, by its name in the config, in place of -- COMMAND",
+        metavar="AGENT",
+    ),
+    Field(
+        name="prompt",
+        place=("action", "prompt"),
+        kind="prompt",
+        help="what the agent is asked; @FILE is read now, @@… begins with @",
+        most=PROMPT_MOST,
+        metavar="TEXT|@FILE",
+    ),
+    Field(
+        name="prompt_file",
+        place=("action", "prompt_file"),
+        kind="file",
+        help="a file with the prompt, read at each start, from the folder to work in",
+        most=CWD_MOST,
+        metavar="PATH",
+    ),
+    Field(
+        name="model",
+        place=("action", "model"),
+        kind="prompt",
+        help="the model that the agent uses, as the agent names it",
+        default_text="the agent's",
+        most=MODEL_MOST,
+        metavar="M",
+    ),
+    Field(
         name="cwd",
         place=("action", "cwd"),
         kind="path",
@@ -71,5 +107,6 @@ ACTION: tuple[Field, ...] = (
 FIELDS_OF: Mapping[str, tuple[str, ...]] = {
     "command": ("argv", "shell", "cwd", "env"),
     "call": ("function", "args", "in", "cwd", "env"),
+    "agent": ("agent", "prompt", "prompt_file", "model", "cwd"),
 }
 """The kinds of actions, and the fields that each of them has."""

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from duly.core import spans, triggers
+from duly.core.rule_fields import OF_AGENTS
 from duly.core.schedule import next_due
 from duly.core.task import Definition, Rules, timeout_of
 from duly.errors import Invalid
@@ -43,6 +44,7 @@ def contradictions(definition: Definition, zone: ZoneInfo, now: datetime) -> Ite
     yield from _of_schedule(definition, zone, now)
     yield from _of_missing_partners(definition)
     yield from _of_spans(definition)
+    yield from _of_agents(definition)
 
 
 def check_defaults(values: Mapping[str, object]) -> None:
@@ -130,6 +132,14 @@ def _of_spans(definition: Definition) -> Iterator[Contradiction]:
             figures = _figures(idle_timeout=rules.idle_timeout, timeout=timeout)
             text = f"the timeout, {figures['timeout']}, ends an attempt before it can be silent for so long"
             yield Contradiction(rule="idle_timeout", message=text, hint="a shorter one", figures=figures)
+
+
+def _of_agents(definition: Definition) -> Iterator[Contradiction]:
+    kind = str(definition.action.get("kind"))
+    for name in sorted(OF_AGENTS & definition.own_rules):
+        if kind != "agent":
+            text = f"it says what an agent is answered, and what this task does is a {kind}"
+            yield Contradiction(rule=name, message=text, hint="--agent, or without this rule", figures={"kind": kind})
 
 
 def _figures(**given: timedelta) -> dict[str, object]:

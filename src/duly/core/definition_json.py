@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import cast
 
-from duly.core import spans, trigger_json
+from duly.core import agent_reading, spans, trigger_json
 from duly.core.action_fields import ACTION, FIELDS_OF
 from duly.core.field import Field
 from duly.core.fields import BY_PATH, FIELDS, TRIGGERS_MOST
+from duly.core.permissions import Permission, permission_to_json
 from duly.core.reading import read_field, refuse_unknown, shown
 from duly.core.rule_fields import RULES
 from duly.core.task import Definition, Gate, Rules
@@ -71,7 +72,7 @@ def rule_to_json(value: object) -> object:
         case datetime():
             return spans.write_instant(value)
         case tuple():
-            return list(value)
+            return [permission_to_json(one) if isinstance(one, Permission) else one for one in value]
         case Gate():
             timeout = spans.write_span(value.timeout)
             return {"argv": list(value.argv), "timeout": timeout, "on_error": value.on_error}
@@ -175,6 +176,8 @@ def _check_action(action: Mapping[str, object]) -> None:
             "argv and shell exclude each other" if both else "neither argv nor shell says what to run",
             field="action.shell" if both else "action.argv",
         )
+    if action["kind"] == "agent":
+        agent_reading.check(action)
     if action["kind"] == "call":
         if "function" not in action:
             raise Invalid(

@@ -23,6 +23,10 @@ Kind = Literal[
     "words",
     "instant",
     "gate",
+    "agent",
+    "prompt",
+    "file",
+    "permissions",
 ]
 
 

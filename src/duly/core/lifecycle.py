@@ -6,12 +6,13 @@ waiting ── claim ──▶ held ── settle ──▶ ended
    └── skip, cancel ──▶ ended
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from duly.core.admission import rank_of
+from duly.core import spoken
+from duly.core.admission import NOTHING, rank_of
 from duly.core.fates import Opening
 from duly.core.lateness import refused_after_interruption
 from duly.core.ledger import attempts
@@ -76,6 +77,7 @@ def settle(
     log_cut: int = 0,
     worked_until: datetime | None = None,
     details: dict[str, object] | None = None,
+    agent: Mapping[str, object] = NOTHING,
 ) -> Step:
     """End a held run with its attempt's outcome; the seat becomes free. It worked until now, unless that is known."""
     assert run.state == "held"
@@ -96,10 +98,10 @@ def settle(
         ended_at=now,
         log_bytes=log_bytes,
         log_cut=log_cut,
+        agent=spoken.after_attempt(run.agent, agent),
     )
     told = {"outcome": outcome, "fence": run.fence, **(details or {})}
-    if exit_code is not None:
-        told["exit_code"] = exit_code
+    told |= {} if exit_code is None else {"exit_code": exit_code}
     entry = _entry(run, "ended", now, reason=reason, holder=run.holder, details=told)
     return Step(before=run, after=after, entries=(entry,))
 
@@ -114,6 +116,7 @@ def interrupted(
     following: datetime | None,
     by: str | None,
     told: str | None = None,
+    agent: Mapping[str, object] = NOTHING,
 ) -> Step:
     """Judge a held run whose work is gone without an end of its own: tried again once, or ended abandoned.
 
@@ -126,9 +129,9 @@ def interrupted(
         refusal = refused_after_interruption(run, rules, worked_for=worked_for, following=following, now=now)
         if refusal is None:
             text = told or _interruption_text(run, why, None)
-            return _try_again(run, why=why, now=now, worked_for=worked_for, by=by, error=text)
+            return _try_again(run, why=why, now=now, worked_for=worked_for, by=by, error=text, agent=agent)
     text = told or _interruption_text(run, why, refusal)
-    step = settle(run, "abandoned", now=now, reason=refusal or why, error=text)
+    step = settle(run, "abandoned", now=now, reason=refusal or why, error=text, agent=agent)
     swept = _entry(run, "swept", now, reason=why, holder=run.holder, by=by, details={"fence": run.fence})
     return replace(step, after=changed(step.after, worked_for=worked_for), entries=(swept, *step.entries))
 
@@ -255,6 +258,12 @@ def stopping(run: Run, *, now: datetime) -> Step:
     return Step(before=run, after=changed(run, version=run.version + 1, stopping_since=now), entries=())
 
 
+def spoken_to(run: Run, *, agent: Mapping[str, object]) -> Step:
+    """Note the session of an agent that took its prompt, while its turn goes on."""
+    after = changed(run, version=run.version + 1, agent=spoken.in_attempt(run.agent, agent))
+    return Step(before=run, after=after, entries=())
+
+
 def fence_lost(run: str, *, task: str | None, attempt: int, fence: int, holder: str, now: datetime) -> Entry:
     """Tell that a holder came back after its run had been taken away; it changed nothing."""
     return Entry(
@@ -294,7 +303,14 @@ def outcome_late(
 
 
 def _try_again(
-    run: Run, *, why: Interruption, now: datetime, worked_for: timedelta, by: str | None, error: str
+    run: Run,
+    *,
+    why: Interruption,
+    now: datetime,
+    worked_for: timedelta,
+    by: str | None,
+    error: str,
+    agent: Mapping[str, object],
 ) -> Step:
     after = changed(
         run,
@@ -310,6 +326,7 @@ def _try_again(
         signal=None,
         not_before=now,
         started_at=None,
+        agent=spoken.after_attempt(run.agent, agent),
     )
     details = {"fence": run.fence, "next": "retry"}
     return Step(

@@ -246,6 +246,12 @@ def _read_call(field: Field, value: object) -> object:
     return call_reading.read(field, value)
 
 
+def _read_of_agent(field: Field, value: object) -> object:
+    from duly.core import agent_reading
+
+    return agent_reading.read(field, value)
+
+
 def _read_path(field: Field, value: object) -> str:
     path = _text(value, field.path)
     if not path.startswith("/"):
@@ -346,4 +352,8 @@ _READERS: Mapping[Kind, Callable[[Field, object], object]] = {
     "words": _read_words,
     "instant": _read_instant,
     "gate": _read_gate,
+    "agent": _read_name,
+    "prompt": _read_of_agent,
+    "file": _read_of_agent,
+    "permissions": _read_of_agent,
 }

@@ -22,6 +22,8 @@ PAUSE_AFTER_MOST = 1_000
 LIMITS_MOST = 20
 WEIGHT_MOST = 1_000_000
 NEEDS_MOST = 20
+PERMISSIONS_MOST = 100
+PATTERN_MOST = 500
 WORD_MOST = 80
 """Characters of a limit's key or a label."""
 
@@ -112,8 +114,8 @@ CROWD: tuple[Field, ...] = (
 )
 
 ATTEMPTS: tuple[Field, ...] = (
-    _rule("timeout", "span", "how long one attempt may take", default_text="24h for a command"),
-    _rule("idle_timeout", "span", "how long an attempt may be silent", default_text="none"),
+    _rule("timeout", "span", "how long one attempt may take", default_text="24h for a command, 30m for an agent"),
+    _rule("idle_timeout", "span", "how long an attempt may be silent", default_text="none; 10m for an agent"),
     _rule(
         "leftovers",
         "choice",
@@ -180,9 +182,31 @@ SCHEDULE: tuple[Field, ...] = (
     _rule("remove_when_done", "switch", "remove the task when it is done", default=False),
 )
 
-RULES: tuple[Field, ...] = (*LATE, *CROWD, *ATTEMPTS, *SCHEDULE)
+AGENTS: tuple[Field, ...] = (
+    _rule(
+        "unattended",
+        "choice",
+        "what an agent is answered that asks for a permission, as nobody is there",
+        default="deny",
+        allowed=("deny", "allow", "fail"),
+    ),
+    _rule(
+        "permissions",
+        "permissions",
+        "an answer for some of its tools, before --unattended (may be repeated; the last that fits decides)",
+        default=[],
+        most=PERMISSIONS_MOST,
+        metavar="TOOL[:PATTERN]=allow|deny",
+    ),
+)
 
-OF_ONE_TASK = frozenset({"gap", "fold", "start", "until", "times", "remove_when_done", "gate", "limits", "needs"})
+RULES: tuple[Field, ...] = (*LATE, *CROWD, *ATTEMPTS, *SCHEDULE, *AGENTS)
+
+OF_ONE_TASK = frozenset(
+    {"gap", "fold", "start", "until", "times", "remove_when_done", "gate", "limits", "needs", "permissions"}
+)
 """Rules that mean one task's own schedule or work, and have no default for many."""
+OF_AGENTS = frozenset({"unattended", "permissions"})
+"""Rules that mean nothing but an agent."""
 NEW_ERA = frozenset({"gap", "fold", "start", "until"})
 """Rules that change which instants a task's triggers mean: with them a new era begins."""

@@ -81,6 +81,8 @@ class Run:
     error: str | None = None
     log_bytes: int = 0
     log_cut: int = 0
+    agent: Mapping[str, object] = field(default_factory=dict)
+    """Of an agent: the `session` of its last turn, and the `usage` of all its turns, as far as told."""
 
 
 @value

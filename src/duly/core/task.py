@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
 
+from duly.core.permissions import Permission, Unattended
 from duly.core.triggers import Trigger
 from duly.core.values import value
 from duly.core.wallclock import Fold, Gap
@@ -20,7 +21,12 @@ DEFAULT_QUEUE = 5
 DEFAULT_RETRY_AFTER = timedelta(seconds=30)
 DEFAULT_RETRY_UP_TO = timedelta(hours=1)
 DEFAULT_GATE_TIMEOUT = timedelta(seconds=60)
-DEFAULT_TIMEOUT: Mapping[str, timedelta] = {"command": timedelta(hours=24), "call": timedelta(hours=24)}
+DEFAULT_TIMEOUT: Mapping[str, timedelta] = {
+    "command": timedelta(hours=24),
+    "call": timedelta(hours=24),
+    "agent": timedelta(minutes=30),
+}
+DEFAULT_IDLE_TIMEOUT: Mapping[str, timedelta] = {"agent": timedelta(minutes=10)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +69,8 @@ class Rules:
     until: datetime | None = None
     times: int | None = None
     remove_when_done: bool = False
+    unattended: Unattended = "deny"
+    permissions: tuple[Permission, ...] = ()
 
 
 @value
@@ -131,3 +139,10 @@ def timeout_of(definition: Definition) -> timedelta:
     if definition.rules.timeout is not None:
         return definition.rules.timeout
     return DEFAULT_TIMEOUT[str(definition.action["kind"])]
+
+
+def idle_timeout_of(definition: Definition) -> timedelta | None:
+    """How long an attempt may be silent: the task's own rule, else the default of its kind of action, if any."""
+    if definition.rules.idle_timeout is not None:
+        return definition.rules.idle_timeout
+    return DEFAULT_IDLE_TIMEOUT.get(str(definition.action["kind"]))

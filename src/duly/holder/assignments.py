@@ -4,7 +4,7 @@ from pathlib import Path
 
 from duly.core.events import Event
 from duly.core.run import Run
-from duly.core.task import Definition, timeout_of
+from duly.core.task import Definition, idle_timeout_of, timeout_of
 from duly.holder.holdings import Holding
 from duly.ports import Assignment, Runner
 from duly.runners.folders import folder_of
@@ -38,8 +38,11 @@ def hold(
         input=run.input,
         args=run.args,
         timeout=timeout_of(definition),
-        idle_timeout=definition.rules.idle_timeout,
+        idle_timeout=idle_timeout_of(definition),
         leftovers=definition.rules.leftovers,
+        zone=definition.zone,
+        unattended=definition.rules.unattended,
+        permissions=definition.rules.permissions,
         event=event,
         folder=folder_of(run_folder, run.id, run.fence),
     )
@@ -58,3 +61,8 @@ def is_kept(runner: Runner, definition: Definition) -> bool:
     """Whether this work is a process under a keeper; a runner that says nothing is believed to make it so."""
     kept = getattr(runner, "kept", True)
     return bool(kept(definition.action) if callable(kept) else kept)
+
+
+def is_attended(runner: Runner) -> bool:
+    """Whether this work needs its holder, and so is never adopted: what lives of it is ended instead."""
+    return bool(getattr(runner, "attended", False))

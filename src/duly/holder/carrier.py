@@ -2,7 +2,7 @@
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from duly.clock import Clock
 from duly.holder.holdings import Holding
@@ -63,6 +63,8 @@ class Carrier:
         return Returned(why="too little of the lease was left to begin")
 
     def _perform(self, holding: Holding, checkpoint: dict[str, object] | None) -> Verdict:
+        if hasattr(holding.runner, "on_told"):
+            holding.runner.on_told = lambda facts: self._told(holding, facts)
         try:
             return holding.runner.perform(holding.assignment, checkpoint)
         except Exception as error:  # noqa: BLE001 - a runner's fault must not take its carrier along
@@ -72,6 +74,10 @@ class Carrier:
                 error=f"the runner failed: {type(error).__name__}: {error}",
                 confirmed=not holding.kept,
             )
+
+    def _told(self, holding: Holding, facts: Mapping[str, object]) -> None:
+        """Have it on the run's row, and in the ledger, what the work lets know while it goes on."""
+        self._deliver(Delivery(holding=holding, verdict=Begun(details=dict(facts), agent=facts)))
 
 
 class Carriers:

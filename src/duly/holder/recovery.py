@@ -1,12 +1,13 @@
 """Looking at work whose lease was taken over, in the order that makes it safe.
 
 (1) forbid the start: done means that it never began, and a gate that was being asked is ended; (2) an exit file says
-how it ended; (3) a living keeper is adopted, or told to end when its holder was silent; (4) a stopped keeper is
-continued, else killed; (5) what a killed keeper left is ended by its nursery; (6) with both gone, strays are looked for
-once, and the end stays unconfirmed.
+how it ended; (3) a living keeper is adopted, or told to end when its holder was silent or is needed by the work; (4)
+a stopped keeper is continued, else killed; (5) what a killed keeper left is ended by its nursery; (6) with both gone,
+strays are looked for once, and the end stays unconfirmed.
 """
 
 import contextlib
+from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
@@ -14,12 +15,13 @@ from duly import clock as machine
 from duly.clock import Clock
 from duly.core import lifecycle
 from duly.errors import StoreAway
+from duly.holder.assignments import is_attended
 from duly.holder.carrier import Carrier, Deliver
 from duly.holder.holdings import Holding
 from duly.holder.settling import Delivery, Interrupted, Returned, Verdict
 from duly.holder.sweeper import TakenOver
 from duly.ports import Outcome
-from duly.runners import keeping
+from duly.runners import keeping, turn_file
 from duly.runners.traces import MACHINE, Traces
 from duly.store import Store
 
@@ -44,7 +46,7 @@ class Recovery:
 
     def step(self, taken: TakenOver) -> None:
         """Look, then adopt and carry, or deliver the verdict."""
-        verdict = self._judge(taken)
+        verdict = _with_its_turn(taken.holding, self._judge(taken))
         if verdict is None:
             self._note_adoption(taken.holding)
             self._carrier.step(taken.holding, checkpoint={"folder": str(taken.holding.assignment.folder)})
@@ -68,7 +70,7 @@ class Recovery:
                 case keeping.Ended():
                     return self._ended(seen.exit, silent=taken.silent)
                 case keeping.KeeperAlive():
-                    if not taken.silent:
+                    if not taken.silent and not is_attended(holding.runner):
                         return None
                     self._end(holding)
                 case keeping.KeeperStopped():
@@ -81,7 +83,7 @@ class Recovery:
                 case keeping.Rebooted():
                     return self._died(taken.last_seen_at, "the machine was restarted while it ran")
                 case keeping.Elsewhere():
-                    if not taken.silent and seen.lock_held:
+                    if not taken.silent and seen.lock_held and not is_attended(holding.runner):
                         return None
                     if not seen.lock_held:
                         return self._unseen(holding)
@@ -167,3 +169,17 @@ class Recovery:
         # Told for people; the work goes on whether or not it can be told now.
         with contextlib.suppress(StoreAway), self._store.another_once() as store, store.write() as session:
             session.ledger.add([lifecycle.adopted(holding.run, now=session.now, holder=self._holder)])
+
+
+def _with_its_turn(holding: Holding, verdict: Verdict | None) -> Verdict | None:
+    """For work that is spoken to: the outcome of its turn, where that had ended, else what it left of the turn."""
+    if not is_attended(holding.runner) or not isinstance(verdict, Outcome | Interrupted):
+        return verdict
+    left = turn_file.read(holding.assignment.folder)
+    if left is None:
+        return verdict
+    if left.word is None or (isinstance(verdict, Outcome) and verdict.word != "abandoned"):
+        return replace(verdict, agent=left.agent)
+    if isinstance(verdict, Interrupted):
+        verdict = Outcome(word="abandoned", error=verdict.told)
+    return turn_file.outcome(left, verdict)

@@ -1,7 +1,7 @@
 """Settling: what a carrier or a look after a take-over delivers becomes a step, written if the run is still ours."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
@@ -36,6 +36,8 @@ class Interrupted:
     why: Interruption
     ended_at: datetime
     told: str | None = None
+    agent: Mapping[str, object] = field(default_factory=dict)
+    """What an agent's turn has left, where it was one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +51,10 @@ class NotNow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
-    """The gate let the work begin; the holding goes on."""
+    """The gate let the work begin, or an agent took its prompt; the holding goes on."""
 
     details: dict[str, object]
+    agent: Mapping[str, object] = field(default_factory=dict)
 
 
 Verdict = Outcome | Detached | Returned | Interrupted | NotNow | Begun
@@ -131,6 +134,8 @@ class Settler:
             run = session.runs.by_id(delivery.holding.run.id)
             if run is not None and self._is_ours(run, delivery.holding.run):
                 session.ledger.add([gating.began(run, now=session.now, details=delivery.verdict.details)])
+                if delivery.verdict.agent:
+                    session.runs.move([lifecycle.spoken_to(run, agent=delivery.verdict.agent)])
         return left
 
     def _offered(self, session: Session, delivery: Delivery, step: Step) -> Sequence[Entry]:
@@ -201,10 +206,11 @@ class Settler:
         if not outcome.confirmed:
             return lifecycle.not_confirmed(run, now=now, survivors=outcome.error or "its end could not be confirmed")
         if outcome.word == "abandoned":
-            gone = Interrupted(why="holder_died", ended_at=now, told=outcome.error)
+            gone = Interrupted(why="holder_died", ended_at=now, told=outcome.error, agent=outcome.agent)
             return self._interrupted(session, holding, run, gone)
         if outcome.word == "cancelled" and "lease_lost" in {holding.stop_why, outcome.reason}:
-            return self._interrupted(session, holding, run, Interrupted(why="lease_lost", ended_at=now))
+            lost = Interrupted(why="lease_lost", ended_at=now, agent=outcome.agent)
+            return self._interrupted(session, holding, run, lost)
         reason = outcome.reason
         if outcome.word == "cancelled" and holding.stop_why is not None:
             reason = holding.stop_why
@@ -220,6 +226,7 @@ class Settler:
             log_cut=outcome.log_cut,
             worked_until=outcome.ended_at,
             details=dict(outcome.details),
+            agent=outcome.agent,
         )
         hindered = None
         if retrying.may_be_retried(run, holding.rules, outcome.word):
@@ -238,6 +245,7 @@ class Settler:
             following=_following(session, run),
             by=self._holder,
             told=gone.told,
+            agent=gone.agent,
         )
 
 

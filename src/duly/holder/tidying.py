@@ -13,11 +13,24 @@ from duly.core.run import Run
 from duly.core.spans import write_instant
 from duly.errors import StoreAway
 from duly.holder import presence
-from duly.runners import folders, keeping
+from duly.runners import folders, keeping, turn_file
 from duly.store import Store
 
 TRACES = frozenset(
-    {"begun", "lock", "exit", "end", "adopt", "swept", "input", "line", "call", "event.json", folders.GATE}
+    {
+        "begun",
+        "lock",
+        "exit",
+        "end",
+        "adopt",
+        "swept",
+        "input",
+        "line",
+        "call",
+        "event.json",
+        turn_file.NAME,
+        folders.GATE,
+    }
 )
 FOLDERS_MOST = 10_000
 """Attempts' folders that one step looks at."""

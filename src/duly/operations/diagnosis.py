@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from duly import __version__, zones
 from duly.errors import DulyError
-from duly.operations import diagnosis_host, diagnosis_rows
+from duly.operations import diagnosis_agents, diagnosis_host, diagnosis_rows
 from duly.operations import serving as servers
 from duly.operations.ailment import Ailment
 from duly.operations.serving import holders_alive
@@ -39,6 +39,7 @@ def examine(address: Place, environ: Mapping[str, str]) -> Examined:
     looks: Looks = {
         "settings": lambda: diagnosis_host.settings(environ),
         "stores": lambda: diagnosis_host.stores(environ),
+        "agents": lambda: diagnosis_agents.agents(environ),
     }
     facts: dict[str, object] = {"version": __version__, "store": str(address), "zone_data": zones.zone_data_version()}
     facts |= {"python": sys.version.split()[0], "revision": None}

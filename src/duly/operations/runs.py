@@ -130,6 +130,8 @@ def _check_args(args: Sequence[str]) -> None:
 def _check_room(task: Task, args: Sequence[str]) -> None:
     """Refuse further arguments that are too long together with the command's own."""
     action = task.definition.action
+    if args and action.get("kind") == "agent":
+        raise Invalid("an agent takes no further arguments", field="args", hint="--input TEXT|@FILE")
     own = action.get("argv")
     words = [*(own if isinstance(own, list | tuple) else ()), *args]
     total = sum(len(str(word).encode()) + 1 for word in words)

@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from duly.core import spoken
 from duly.core.definition_json import action_to_json, rule_to_json
 from duly.core.limits import Limit
 from duly.core.rule_fields import RULES
 from duly.core.run import Attempt, Missed, Run
 from duly.core.skips import Range
 from duly.core.spans import write_instant
-from duly.core.task import Broken, Task, timeout_of
+from duly.core.task import Broken, Task, idle_timeout_of, timeout_of
 from duly.core.trigger_json import to_json
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 UNSAID: Mapping[str, Mapping[str, object]] = {
     "command": {"cwd": None, "env": {}},
     "call": {"args": [], "in": "child", "cwd": None, "env": {}},
+    "agent": {"prompt": None, "prompt_file": None, "model": None, "cwd": None},
 }
 """Fields of an action that are shown also where nothing was said of them, by its kind."""
 PUBLIC_STATE: Mapping[str, str] = {"held": "running"}
@@ -93,6 +95,8 @@ def rules(task: Task) -> dict[str, object]:
     shown = {field.name: rule_to_json(getattr(task.definition.rules, field.name)) for field in RULES}
     if shown["timeout"] is None and task.definition.action:
         shown["timeout"] = rule_to_json(timeout_of(task.definition))
+    if shown["idle_timeout"] is None and task.definition.action:
+        shown["idle_timeout"] = rule_to_json(idle_timeout_of(task.definition))
     return shown
 
 
@@ -134,7 +138,7 @@ def last(run: Run) -> dict[str, object]:
         "outcome": run.outcome,
         "reason": run.reason,
         "error": run.error,
-        "session": None,
+        "session": run.agent.get("session"),
     }
 
 
@@ -188,8 +192,7 @@ def run(
         "signal": None if run.state == "held" else run.signal,
         "error": None if run.state == "held" else run.error,
         "retries": run.retries,
-        "session": None,
-        "usage": {"tokens_in": None, "tokens_out": None, "cost_usd": None},
+        **spoken.shown(run.agent),
         "question": None,
         "log_bytes": run.log_bytes,
         "log_cut": run.log_cut,

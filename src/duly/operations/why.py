@@ -15,7 +15,7 @@ from duly.core.run import Run
 from duly.core.schedule import TICK
 from duly.core.spans import write_instant
 from duly.core.spreading import start_of
-from duly.core.task import Broken, Definition, Task, timeout_of
+from duly.core.task import Broken, Definition, Task, idle_timeout_of, timeout_of
 from duly.errors import DulyError, Refused
 from duly.operations.lookup import find_any
 from duly.operations.outages import outage_at
@@ -371,6 +371,8 @@ def _ruled(asking: Asking, fate: Fate) -> Ruled | None:
     value = rule_to_json(getattr(definition.rules, fate.rule))
     if fate.rule == "timeout" and value is None:
         value = rule_to_json(timeout_of(definition))
+    if fate.rule == "idle_timeout" and value is None:
+        value = rule_to_json(idle_timeout_of(definition))
     inherited = definition.inherited.get(fate.rule, "built_in")
     return Ruled(name=fate.rule, value=value, whose="own" if fate.rule in definition.own_rules else inherited)
 

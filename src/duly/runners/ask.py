@@ -17,12 +17,15 @@ LENGTH = struct.Struct("!I")
 FORBIDDEN = b"forbidden"
 MESSAGE_BYTES = 8192
 DESCRIPTOR = struct.Struct("i")
-EXTRA_BYTES = socket.CMSG_SPACE(8 * DESCRIPTOR.size)  # the channel, the lock, perhaps the work's stdin and stdout
+EXTRA_BYTES = socket.CMSG_SPACE(8 * DESCRIPTOR.size)  # the channel, the lock, perhaps the work's streams and its log
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 class Ask(NamedTuple):
-    """What the holder asks for: whose attempt it is, and what to start."""
+    """What the holder asks for: whose attempt it is, and what to start.
+
+    `spoken`: four descriptors come with it, the three streams of the work and the reading end of what is logged.
+    """
 
     run: str
     fence: int
@@ -34,8 +37,7 @@ class Ask(NamedTuple):
     idle_s: float | None
     grace_s: float
     leave: bool
-    stdin: bool
-    stdout: bool
+    spoken: bool
     starter: tuple[int, int]
 
 

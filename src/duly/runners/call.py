@@ -18,6 +18,7 @@ from duly.ports import Assignment, Detached, How, Outcome
 from duly.runners import calling, folders, functions, output
 from duly.runners.command import Command
 from duly.runners.nurseries import Nursery
+from duly.secrets import Secrets
 from duly.told import IN_THREAD, Cause, ThisRun
 
 LAST_CHARACTERS = 2_000
@@ -30,8 +31,8 @@ class Call:
 
     at_once = True
 
-    def __init__(self, nursery: Nursery) -> None:
-        self._command = Command(nursery)
+    def __init__(self, nursery: Nursery, secrets: Secrets | None = None) -> None:
+        self._command = Command(nursery, secrets=secrets)
         self._lock = threading.Lock()
         self._wish: How | None = None
         self._ended = False

@@ -15,6 +15,7 @@ from duly.runners import folders, keeping, logs, nurseries
 from duly.runners.ask import Ask
 from duly.runners.nurseries import Nursery
 from duly.runners.starting import ARGUMENT_BYTES
+from duly.secrets import Missing, Secrets
 
 GRACE = timedelta(seconds=10)
 SHELL = "/bin/sh"
@@ -22,7 +23,6 @@ SWEPT_WITHIN_S = 5.0
 INPUT_BYTES = 65_536  # more than this is told by the file alone
 EVENT = "event.json"
 OURS = "DULY_"
-SECRET = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 NAME = re.compile(r"[^=\0]+")
 ATTACH_TRIES = 5
 LOOK_EVERY_MS = 500
@@ -39,10 +39,12 @@ class Command:
         nursery: Nursery,
         *,
         environment: Callable[[], Mapping[str, str]] = lambda: os.environ,
+        secrets: Secrets | None = None,
         grace: timedelta = GRACE,
     ) -> None:
         self._nursery = nursery
         self._environment = environment
+        self._secrets = secrets or Secrets()
         self._grace = grace
         self._lock = threading.Lock()
         self._wish: How | None = None
@@ -104,8 +106,7 @@ class Command:
             idle_s=None if assignment.idle_timeout is None else assignment.idle_timeout.total_seconds(),
             leave=assignment.leftovers == "leave",
             grace_s=self._grace.total_seconds(),
-            stdin=False,
-            stdout=False,
+            spoken=False,
             starter=nurseries.this_process(),
         )
         started = self._nursery.start(assignment.folder, ask)
@@ -231,19 +232,16 @@ class Command:
         """Give what the work shall see, or a sentence about a secret that is missing."""
         around = self._environment()
         env = {name: value for name, value in around.items() if not name.startswith(OURS)}
-        env |= _told(assignment)
+        env |= told(assignment)
         given = assignment.action.get("env") or {}
         assert isinstance(given, Mapping)
         for name, value in given.items():
-            named = SECRET.fullmatch(value)
-            if named is None:
-                env[name] = value
-            elif named[1] in around and not named[1].startswith(OURS):
-                env[name] = around[named[1]]
-            else:
-                return f"the secret {named[1]}, which the variable {name} names, is not set where this holder runs"
+            try:
+                env[name] = self._secrets.fill(value)
+            except Missing as missing:
+                return f"the variable {name}: {missing}"
         # Byte for byte: the nursery reads every text as UTF-8, whatever this process takes its own environment for.
-        return {_utf8(name): _utf8(value) for name, value in env.items()}
+        return as_utf8(env)
 
 
 def _fault(action: Mapping[str, object]) -> str | None:
@@ -304,7 +302,7 @@ def _cwd(action: Mapping[str, object]) -> str:
     return cwd if isinstance(cwd, str) else str(Path.home())
 
 
-def _told(assignment: Assignment) -> dict[str, str]:
+def told(assignment: Assignment) -> dict[str, str]:
     """Give what the work is told about itself."""
     told = {
         "DULY_TASK": assignment.task_name,
@@ -334,6 +332,11 @@ def _told(assignment: Assignment) -> dict[str, str]:
 
 def _rfc3339(instant: datetime) -> str:
     return instant.isoformat().replace("+00:00", "Z")
+
+
+def as_utf8(env: Mapping[str, str]) -> dict[str, str]:
+    """Give variables byte for byte as the nursery reads them."""
+    return {_utf8(name): _utf8(value) for name, value in env.items()}
 
 
 def _utf8(text: str) -> str:

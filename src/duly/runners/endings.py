@@ -29,6 +29,7 @@ class Ending(NamedTuple):
     left: bool
     survivors: list[str]
     began_us: int
+    spoken: bool
 
 
 def write(folder: int, ending: Ending, log: output.Log) -> None:
@@ -75,6 +76,7 @@ def _fields(ending: Ending, log: output.Log) -> dict[str, object]:
         "leftovers": ending.leftovers,
         "left": ending.left,
         "survivors": ending.survivors,
+        "spoken": ending.spoken,
         "began_us": ending.began_us,
         "ended_us": time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000,
         "ended_at_us": time.time_ns() // 1000,

@@ -176,22 +176,24 @@ class Keeper:
 
     def _start(self, more: list[int]) -> None:
         ask = self._ask
-        read_end, write_end = os.pipe2(os.O_CLOEXEC)
+        if ask.spoken:
+            stdin, stdout, stderr, read_end = more  # of who is spoken to, its holder hears all and says what is logged
+        else:
+            read_end, stdout = os.pipe2(os.O_CLOEXEC)
+            stdin, stderr = 0, stdout  # ours is the null device
         os.set_blocking(read_end, False)
-        stdin = more.pop(0) if ask.stdin else 0  # ours is the null device
-        stdout = more.pop(0) if ask.stdout else write_end
         os.set_inheritable(self._lock, True)  # of all that we hold, the work gets the lock and these three
         try:
             starting.check(ask)
             starting.enter(ask.cwd)
-            self._leader = starting.spawn(ask.argv, ask.env, (stdin, stdout, write_end))
+            self._leader = starting.spawn(ask.argv, ask.env, (stdin, stdout, stderr))
         except (OSError, ValueError) as error:
             self._start_error = starting.why(error, ask)
             os.close(read_end)
             return
         finally:
             os.set_inheritable(self._lock, False)
-            for descriptor in {stdin, stdout, write_end} - {0}:
+            for descriptor in {stdin, stdout, stderr} - {0}:
                 os.close(descriptor)
         self._pipe = read_end
         self._poll.register(read_end, select.POLLIN)
@@ -385,6 +387,7 @@ class Keeper:
                 left=self.stays,
                 survivors=self._survivors,
                 began_us=self._began_us,
+                spoken=self._ask.spoken,
             ),
             self._log,
         )

@@ -10,6 +10,7 @@ import re
 import signal
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
@@ -234,6 +235,20 @@ def outcome_from_exit(ended: Exit) -> Outcome:
     if isinstance(ended.get("cut_at"), int):
         details["cut_at"] = ended["cut_at"]
     word, reason = _verdict(ended, code)
+    if ended.get("spoken") and ended.get("ended_by") not in ("start", "timeout", "deadline"):
+        # What was spoken to tells its outcome by words, and nobody is known to have heard them.
+        return Outcome(
+            word="abandoned",
+            reason="holder_died",
+            error="nobody was there to hear how its turn ended",
+            exit_code=code,
+            signal=signum,
+            confirmed=not survivors,
+            log_bytes=_number(ended.get("log_bytes")) or 0,
+            log_cut=_number(ended.get("log_cut")) or 0,
+            ended_at=_ended_at(ended),
+            details=details,
+        )
     error = None if word == "succeeded" else _text(ended.get("error"), reason, code, signum)
     if survivors:
         error = _trimmed(f"not ended: {', '.join(survivors)}" + (f"; {error}" if error else ""))
@@ -247,9 +262,14 @@ def outcome_from_exit(ended: Exit) -> Outcome:
         side_effect=ended.get("ended_by") != "start",
         log_bytes=_number(ended.get("log_bytes")) or 0,
         log_cut=_number(ended.get("log_cut")) or 0,
-        ended_at=None if (at_us := _number(ended.get("ended_at_us"))) is None else clock.from_us(at_us),
+        ended_at=_ended_at(ended),
         details=details,
     )
+
+
+def _ended_at(ended: Exit) -> datetime | None:
+    at_us = _number(ended.get("ended_at_us"))
+    return None if at_us is None else clock.from_us(at_us)
 
 
 def _order(folder: Path, name: str, order: Mapping[str, object]) -> bool:

@@ -63,7 +63,7 @@ class Nursery:
         self._owner = os.getpid()
 
     def start(self, folder: Path, ask: Ask, descriptors: Sequence[int] = ()) -> Started | Forbidden | NotStarted:
-        """Start what is asked in this attempt's folder; `descriptors` are the stdin and stdout that `ask` announces."""
+        """Start what is asked in this attempt's folder; `descriptors` are the streams that `ask` announces."""
         why = "the nursery ended before it answered"
         for tried in range(START_TRIES):
             answer: Started | Forbidden | None = None

@@ -6,6 +6,7 @@ from importlib.metadata import entry_points
 
 from duly.core.task import Gate
 from duly.ports import Runner, RunnerFactory
+from duly.runners.agents import Agents, Prompted
 from duly.runners.call import Call
 from duly.runners.command import Command
 from duly.runners.faulty import Faulty
@@ -18,13 +19,15 @@ GROUP = "duly.runners"
 class Registry:
     """One process's runners; it owns the nursery that all of them share. Safe from any thread."""
 
-    def __init__(self, extra: Mapping[str, RunnerFactory] | None = None) -> None:
+    def __init__(self, extra: Mapping[str, RunnerFactory] | None = None, agents: Agents | None = None) -> None:
         self.nursery = Nursery()
+        self.agents = agents or Agents()
         self._lock = threading.Lock()
         self._at_once: dict[str, bool] = {}
         self._known: dict[str, RunnerFactory | None] = {
-            "command": lambda: Command(self.nursery),
-            "call": lambda: Call(self.nursery),
+            "command": lambda: Command(self.nursery, secrets=self.agents.secrets),
+            "call": lambda: Call(self.nursery, self.agents.secrets),
+            "agent": lambda: Prompted(self.nursery, self.agents),
             **(extra or {}),
         }
 
@@ -64,6 +67,7 @@ class Registry:
 
     def close(self) -> None:
         """Hang up on the nursery; work that lives goes on under its keeper."""
+        self.agents.streams.close()
         self.nursery.close()
 
 

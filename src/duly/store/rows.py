@@ -122,6 +122,11 @@ READ_RUN: Mapping[str, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] =
         lambda stored: json.loads(stored) if stored else {},
         lambda taken: dump(taken) if taken else None,
     ),
+    "agent": (
+        "agent",
+        lambda stored: json.loads(stored) if stored else {},
+        lambda agent: dump(agent) if agent else None,
+    ),
     "args": (
         "args",
         lambda stored: tuple(json.loads(stored)) if stored else (),

@@ -141,6 +141,7 @@ runs = Table(
     Column("event", Text),
     Column("args", Text),
     Column("spread_us", BigInteger, nullable=False, server_default="0"),
+    Column("agent", Text),
 )
 
 missed = Table(

@@ -47,6 +47,7 @@ def _columns() -> None:
     op.add_column("runs", sa.Column("event", sa.Text()))
     op.add_column("runs", sa.Column("args", sa.Text()))
     op.add_column("runs", sa.Column("spread_us", sa.BigInteger(), nullable=False, server_default="0"))
+    op.add_column("runs", sa.Column("agent", sa.Text()))
     op.add_column("missed", sa.Column("expires_us", sa.BigInteger()))
 
 

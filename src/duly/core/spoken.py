@@ -1,0 +1,36 @@
+"""What a run keeps of its turns with an agent: the session of the last one, and what all of them cost."""
+
+from collections.abc import Mapping
+
+from duly.core import usage
+
+
+def in_attempt(kept: Mapping[str, object], told: Mapping[str, object]) -> dict[str, object]:
+    """Give what a run keeps while a turn goes on whose session is told; what the turns before cost stays."""
+    return {**_usage(kept), "session": told.get("session")}
+
+
+def after_attempt(kept: Mapping[str, object], told: Mapping[str, object]) -> dict[str, object]:
+    """Give what a run keeps after an attempt that told this of itself; where that had no session, none is shown."""
+    if not told:
+        return dict(kept)
+    before, now = kept.get("usage"), told.get("usage")
+    spent = usage.added(
+        before if isinstance(before, Mapping) else {}, now if isinstance(now, Mapping) else {}, same_session=False
+    )
+    out: dict[str, object] = {"session": told.get("session")}
+    return out | ({"usage": spent} if spent else {})
+
+
+def shown(kept: Mapping[str, object]) -> dict[str, object]:
+    """Give session and usage as a run shows them; null where not known."""
+    spent = kept.get("usage")
+    known = spent if isinstance(spent, Mapping) else {}
+    return {
+        "session": kept.get("session"),
+        "usage": {name: known.get(name) for name in (*usage.TOKENS, usage.COST)},
+    }
+
+
+def _usage(kept: Mapping[str, object]) -> dict[str, object]:
+    return {"usage": kept["usage"]} if kept.get("usage") else {}

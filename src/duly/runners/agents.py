@@ -1,0 +1,78 @@
+"""The runner for agents: finds the one that an action names among those of this host, and talks to it in its protocol.
+
+What can be known beforehand is said before anything is started: an agent that this host does not name, a model that
+it does not list, a secret or a folder that is missing, a prompt that cannot be read.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from duly.core.agent_config import Agent
+from duly.core.reasons import Refusal
+from duly.errors import Invalid
+from duly.ports import Assignment, Detached, How, Outcome
+from duly.runners.nurseries import Nursery
+from duly.runners.streams import Streams
+from duly.secrets import Secrets
+
+Facts = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agents:
+    """The agents of this host, what resolves their secrets, and the loop in which all of them are spoken to."""
+
+    known: Mapping[str, Agent] = field(default_factory=dict)
+    faults: Mapping[str, Invalid] = field(default_factory=dict)
+    """Those that cannot be used as the config has them, and why."""
+    secrets: Secrets = field(default_factory=Secrets)
+    streams: Streams = field(default_factory=Streams)
+
+
+class Prompted:
+    """Performs one attempt of a prompt. `stop` may come before, during and after `perform`, from any thread."""
+
+    attended = True
+    """Its work needs its holder: what is left of it when that is gone is ended, and never adopted."""
+
+    def __init__(self, nursery: Nursery, agents: Agents) -> None:
+        from duly.runners.acp.runner import Acp
+
+        self._agents = agents
+        self._acp = Acp(nursery, agents.secrets, agents.streams)
+        self.on_told: Callable[[Facts], None] = lambda _facts: None
+
+    def check(self, action: Mapping[str, object]) -> Refusal | None:
+        """Say what is known beforehand to be wrong; starts nothing."""
+        fault = self._fault(action)
+        return None if fault is None else Refusal(reason="runner_unavailable", sentence=fault)
+
+    def perform(self, assignment: Assignment, checkpoint: Mapping[str, object] | None) -> Outcome | Detached:
+        """Prompt the agent and stay until its turn and its process have ended."""
+        assert checkpoint is None, "what needs its holder is never adopted"
+        fault = self._fault(assignment.action)
+        if fault is not None:
+            return Outcome(word="failed", reason="preflight", error=fault, side_effect=False)
+        agent = self._agents.known[str(assignment.action["agent"])]
+        return self._acp.perform(agent, assignment, self.on_told)
+
+    def stop(self, how: How) -> None:
+        """Ask for the end; what cannot be handed over is ended where it is to be let go."""
+        self._acp.stop("kill" if how == "kill" else "term")
+
+    def _fault(self, action: Mapping[str, object]) -> str | None:
+        return fault_of(action, self._agents.known, self._agents.faults)
+
+
+def fault_of(action: Mapping[str, object], known: Mapping[str, Agent], faults: Mapping[str, Invalid]) -> str | None:
+    """Say why an action cannot be performed with these agents; None where nothing is known against it."""
+    name, model = str(action.get("agent")), action.get("model")
+    if name in faults:
+        return f"the agent {name} cannot be used: {faults[name].field}: {faults[name].message}"
+    agent = known.get(name)
+    if agent is None:
+        there = f"; there are {', '.join(sorted(known))}" if known else ""
+        return f"the config of this host names no agent {name}: it wants a section [agents.{name}]{there}"
+    if model is not None and agent.models and model not in agent.models:
+        return f"the agent {name} has no model {model} here; its models are {', '.join(agent.models)}"
+    return None
