@@ -172,7 +172,8 @@ def load(environ: Mapping[str, str]) -> Config:
         raise Invalid(f"the config file cannot be read: {error.strerror}", field=str(path)) from error
     table = _parsed(path, data)
     values, unknown = _flat(table)
-    agents, faults = read_agents(table.get("agents", {}), str(path))
+    sections = {name: given for name in TABLES if isinstance(given := table.get(name), Mapping)}
+    agents, faults = read_agents(sections.get("agents", {}), str(path))
     return Config(
         path=path,
         exists=True,
@@ -180,7 +181,7 @@ def load(environ: Mapping[str, str]) -> Config:
         warnings=tuple(_unknown(path, key) for key in unknown),
         agents=agents,
         agent_faults=faults,
-        secrets=_secrets(table.get("secrets", {}), path),
+        secrets=_secrets(sections.get("secrets", {}), path),
     )
 
 
@@ -250,7 +251,7 @@ def _flat(table: Mapping[str, object]) -> tuple[dict[str, object], list[str]]:
     values: dict[str, object] = {}
     unknown: list[str] = []
     for name, value in table.items():
-        if name in TABLES:
+        if name in TABLES and isinstance(value, Mapping):
             continue
         if name in SECTIONS and isinstance(value, Mapping):
             for inner, setting in value.items():
@@ -264,10 +265,8 @@ def _flat(table: Mapping[str, object]) -> tuple[dict[str, object], list[str]]:
     return values, unknown
 
 
-def _secrets(table: object, path: Path) -> dict[str, object]:
+def _secrets(table: Mapping[str, object], path: Path) -> dict[str, object]:
     """Read where the secrets are; a file is meant from the config's folder."""
-    if not isinstance(table, Mapping):
-        raise Invalid(f"{shown(table)} is no section", field=f"{path}: secrets", hint="[secrets]")
     return {
         name: {"file": _beside(given["file"], path)}
         if isinstance(given, Mapping) and isinstance(given.get("file"), str) and len(given) == 1

@@ -26,12 +26,10 @@ class Agent:
     """Models that tasks may name; empty: whatever the agent takes."""
 
 
-def read_agents(table: object, where: str) -> tuple[dict[str, Agent], dict[str, Invalid]]:
+def read_agents(table: Mapping[str, object], where: str) -> tuple[dict[str, Agent], dict[str, Invalid]]:
     """Read the section; gives the agents by name, and for those that cannot be used what is wrong with each."""
     agents: dict[str, Agent] = {}
     faults: dict[str, Invalid] = {}
-    if not isinstance(table, Mapping):
-        return {}, {"agents": Invalid(f"{shown(table)} is no section", field=f"{where}: agents")}
     for name, given in table.items():
         try:
             agents[name] = _agent(name, given, f"{where}: agents.{name}")

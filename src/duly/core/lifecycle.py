@@ -258,12 +258,6 @@ def stopping(run: Run, *, now: datetime) -> Step:
     return Step(before=run, after=changed(run, version=run.version + 1, stopping_since=now), entries=())
 
 
-def spoken_to(run: Run, *, agent: Mapping[str, object]) -> Step:
-    """Note the session of an agent that took its prompt, while its turn goes on."""
-    after = changed(run, version=run.version + 1, agent=spoken.in_attempt(run.agent, agent))
-    return Step(before=run, after=after, entries=())
-
-
 def fence_lost(run: str, *, task: str | None, attempt: int, fence: int, holder: str, now: datetime) -> Entry:
     """Tell that a holder came back after its run had been taken away; it changed nothing."""
     return Entry(

@@ -3,6 +3,14 @@
 from collections.abc import Mapping
 
 from duly.core import usage
+from duly.core.run import Run, Step
+from duly.core.values import changed
+
+
+def spoken_to(run: Run, *, agent: Mapping[str, object]) -> Step:
+    """Note the session of an agent that took its prompt, while its turn goes on."""
+    after = changed(run, version=run.version + 1, agent=in_attempt(run.agent, agent))
+    return Step(before=run, after=after, entries=())
 
 
 def in_attempt(kept: Mapping[str, object], told: Mapping[str, object]) -> dict[str, object]:

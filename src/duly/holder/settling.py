@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Literal
 
 from duly import chance, ids, zones
-from duly.core import gating, lifecycle, retrying
+from duly.core import gating, lifecycle, retrying, spoken
 from duly.core.lateness import offer_of
 from duly.core.lifecycle import Interruption
 from duly.core.names import key_of
@@ -135,7 +135,7 @@ class Settler:
             if run is not None and self._is_ours(run, delivery.holding.run):
                 session.ledger.add([gating.began(run, now=session.now, details=delivery.verdict.details)])
                 if delivery.verdict.agent:
-                    session.runs.move([lifecycle.spoken_to(run, agent=delivery.verdict.agent)])
+                    session.runs.move([spoken.spoken_to(run, agent=delivery.verdict.agent)])
         return left
 
     def _offered(self, session: Session, delivery: Delivery, step: Step) -> Sequence[Entry]:
