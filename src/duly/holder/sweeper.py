@@ -85,7 +85,11 @@ class Sweeper:
         with self._store.read() as session:
             held = session.runs.held_by_others(self._holder, ROWS_A_STEP)
             life = {run.holder: self._life(run.holder) for run in held if run.holder is not None}
-            why = {run.id: self._why(session, run, life.get(run.holder or "", "unknown")) for run in held}
+            formers = {} if self._store.engine.one_place else {id_: session.holders.by_id(id_) for id_ in life}
+            why = {
+                run.id: self._why(session, run, life.get(run.holder or "", "unknown"), formers.get(run.holder or ""))
+                for run in held
+            }
             # What we held before and lost is ours again only when nothing here works on it any more.
             chosen = [(run, why[run.id]) for run in held if why[run.id] and not self._holdings.knows(run.id)]
         self._others_hold = bool(held)
@@ -105,13 +109,12 @@ class Sweeper:
     def _life(self, holder: str) -> presence.Life:
         return presence.life_of(self._run_folder, holder)
 
-    def _why(self, session: Session, run: Run, life: presence.Life) -> str:
+    def _why(self, session: Session, run: Run, life: presence.Life, former: HolderRow | None) -> str:
         if run.handed_to == self._place:
             return "handed_over"
         # A lock file outlives a restart of the machine: whose lease is of another boot died with that boot.
         if run.lease_boot != self._boot:
             return "rebooted"
-        former = None if self._store.engine.one_place else session.holders.by_id(run.holder or "")
         if former is not None and former.boot != self._machine and not self._is_elsewhere(former, run):
             return "rebooted"
         if life == "dead":
