@@ -32,7 +32,7 @@ from mutmut.utils.format_utils import mangled_name_from_mutant_name
 
 DRAWS = 10
 """How many inputs a test that draws them draws at most."""
-SECONDS_MOST = 1.5
+SECONDS_MOST = 0.5
 """Of the tests that reach a change those that reach least else are asked, as many as together last so long."""
 MEMORY_MOST = 4 << 30
 CHILD_MOST = 600
@@ -91,7 +91,8 @@ class Asking:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         if session.testsfailed:
             raise session.Interrupted("the tests cannot be collected")
-        _forget(_caches())
+        CACHES.extend(_caches())
+        _forget()
         gc.collect()
         gc.freeze()
         self._look(session.items)
@@ -148,14 +149,17 @@ class Asking:
         return codes
 
 
+CACHES: list[Any] = []
+
+
 def _caches() -> list[Any]:
     """The caches of the core: what an unchanged function answered is not what a changed one answers."""
     cached = [one for one in gc.get_objects() if isinstance(one, functools._lru_cache_wrapper)]
     return [one for one in cached if str(one.__module__).startswith("duly.")]
 
 
-def _forget(caches: Sequence[Any]) -> None:
-    for one in caches:
+def _forget() -> None:
+    for one in CACHES:
         one.cache_clear()
 
 
@@ -209,19 +213,18 @@ def _asked(names: Sequence[str], items: list[pytest.Item], lasting: float) -> tu
 def _answer(names: Sequence[str], items: list[pytest.Item], lasting: float, into: int) -> None:
     _be_quiet(CHILD_MOST)
     items = [*items]
-    caches = _caches()
     noticing: dict[str, pytest.Item] = {}
     for name in names:
-        _forget(caches)
+        _forget()
         set_mutant_under_test(name)
-        signal.setitimer(signal.ITIMER_PROF, 2 + 5 * lasting)  # at its end the process is ended
+        signal.setitimer(signal.ITIMER_PROF, 1 + 3 * lasting)  # at its end the process is ended
         by = next((item for item in items if not _passes(item)), None)
         os.write(into, b"%d\n" % (SURVIVED if by is None else NOTICED))
         if by is not None:
             noticing[by.nodeid] = by
             items.remove(by)
             items.insert(0, by)  # what notices one change of a function notices most of the others
-    _forget(caches)
+    _forget()
     set_mutant_under_test("")
     if not all(_passes(item) for item in noticing.values()):
         os.write(into, b"%d\n" % UNCLEAN)

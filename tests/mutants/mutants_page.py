@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import takewhile
 from pathlib import Path
 
 from mutants_kept import Measured, Survivor
@@ -17,15 +18,17 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "mutants.md"
 KINDS = Path(__file__).with_name("reasons.toml")
 UNEXPLAINED = "Not explained"
+CONTEXT = 24
+"""Characters of a line that are shown before and after what is another in it."""
 INTRODUCTION = """\
 # Changes to the core that its tests do not notice
 
 `make mutants` (`make mutants MODULES="lateness limits"` for some modules) changes `core/` in small ways, one at a time,
-with mutmut {tool}, and asks of each change those tests of {folders} that reach the
-changed function: first those that reach least else, as many as together last a second and a half, then those of what
-people are told, until one notices. No database is asked and no process started, and tests that draw inputs draw ten of
-them. What `tests/store`, the walks and the screens notice besides is not counted. Constants of modules are out of the
-tool's reach: it changes functions only.
+with mutmut {tool}, and asks of each change those tests of {folders}
+that reach the changed function: first those that reach least else, as many as together last half a second, then those
+of what people are told, until one notices. No database is asked and no process started, and tests that draw inputs
+draw ten of them. What `tests/store`, the walks and the screens notice besides is not counted. Constants of modules are
+out of the tool's reach: it changes functions only.
 
 `make mutants` for the whole core writes this page; `tests/mutants/reasons.toml` says why survivors are left.
 
@@ -83,11 +86,28 @@ def _kind(name: str, why: str, survivors: Sequence[Survivor]) -> str:
     lines = [f"\n### {name} ({len(survivors)})\n", why.strip(), "", "| where | change |", "| --- | --- |"]
     seen: dict[tuple[str, str], int] = {}
     for one in survivors:
-        change = f"`{_cell(one.before)}` → `{_cell(one.after)}`" if one.after else f"without `{_cell(one.before)}`"
+        before, after = _parted(one.before, one.after)
+        change = (
+            f"`{_cell(before)}` → `{_cell(after)}`" if one.after else f"without `{_cell(one.before[: CONTEXT * 4])}`"
+        )
         place = f"`{one.module}.{one.function}`{'' if one.reached else ' (reached by no test)'}"
         seen[place, change] = seen.get((place, change), 0) + 1
     lines += [f"| {place} | {change}{f' ({n} times)' if n > 1 else ''} |" for (place, change), n in seen.items()]
     return "\n".join(lines) + "\n"
+
+
+def _parted(before: str, after: str) -> tuple[str, str]:
+    """Leave of two lines what is not the same in both, with a little around it."""
+    start = _common(before, after)
+    rest = _common(before[start:][::-1], after[start:][::-1])
+    low = max(0, start - CONTEXT)
+    shown = (f"{text[low : len(text) - rest]}{text[len(text) - rest :][:CONTEXT]}" for text in (before, after))
+    one, other = (f"{'…' if low else ''}{text}{'…' if rest > CONTEXT else ''}" for text in shown)
+    return one, other
+
+
+def _common(one: str, other: str) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _cell(text: str) -> str:
