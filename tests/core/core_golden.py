@@ -35,19 +35,26 @@ def page(name: str) -> str:
     return (PAGES / f"{name}.txt").read_text(encoding="utf-8")
 
 
-def answered(name: str) -> str:
-    """The page as it is with today's answers."""
-    asks = [line for line in page(name).split("\n") if line and not line.startswith(" ")]
-    blocks = []
-    for ask in asks:
-        given = json.loads(ask)
-        try:
-            lines = ANSWERS[name](given)
-        except Invalid as error:
-            lines = _refusal(error)
-        block = "\n".join([ask, *(f"    {line}" for line in lines)])
-        blocks.append(block.encode("utf-8", "backslashreplace").decode())
-    return "".join(f"{block}\n" for block in blocks)
+def blocks(name: str) -> list[str]:
+    """The asks of a page, each with the lines below it."""
+    found: list[str] = []
+    for line in page(name).split("\n")[:-1]:
+        if line.startswith(" "):
+            found[-1] += f"{line}\n"
+        else:
+            found.append(f"{line}\n")
+    return found
+
+
+def answered(name: str, block: str) -> str:
+    """The ask of a block with today's answer."""
+    ask = block.partition("\n")[0]
+    try:
+        lines = ANSWERS[name](json.loads(ask))
+    except Invalid as error:
+        lines = _refusal(error)
+    block = "".join(f"{line}\n" for line in [ask, *(f"    {line}" for line in lines)])
+    return block.encode("utf-8", "backslashreplace").decode()
 
 
 def _refusal(error: Invalid) -> list[str]:
@@ -190,4 +197,5 @@ ANSWERS: Mapping[str, Callable[[Any], list[str]]] = {
 
 if __name__ == "__main__":
     for name in ANSWERS:
-        (PAGES / f"{name}.txt").write_text(answered(name), encoding="utf-8")
+        text = "".join(answered(name, block) for block in blocks(name))
+        (PAGES / f"{name}.txt").write_text(text, encoding="utf-8")
