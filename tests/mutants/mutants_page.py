@@ -18,6 +18,10 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "mutants.md"
 KINDS = Path(__file__).with_name("reasons.toml")
 UNEXPLAINED = "Not explained"
+UNEXPLAINED_WHY = """
+Nobody has looked at these one by one yet. Some are left only because what would notice them lies beyond the half
+second, or was written after they were asked about.
+"""
 CONTEXT = 24
 """Characters of a line that are shown before and after what is another in it."""
 INTRODUCTION = """\
@@ -72,7 +76,7 @@ def _explained(survivors: Sequence[Survivor]) -> str:
     for survivor in survivors:
         found = next((kind["name"] for kind in kinds if _is_of(kind, survivor)), UNEXPLAINED)
         of[found].append(survivor)
-    whys = {kind["name"]: kind["why"] for kind in kinds} | {UNEXPLAINED: "Nobody has looked at these one by one yet."}
+    whys = {kind["name"]: kind["why"] for kind in kinds} | {UNEXPLAINED: UNEXPLAINED_WHY}
     return "".join(_kind(name, whys[name], of[name]) for name in names if of[name])
 
 
