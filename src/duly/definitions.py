@@ -26,6 +26,7 @@ from pydantic import (
 from duly import zones
 from duly.core import spans, trigger_json, when
 from duly.core.action_fields import ACTION
+from duly.core.amounts import BOUND_MOST
 from duly.core.definition_json import ACTION_KINDS, ACTION_NAMES, RULE_NAMES, TOP, definition_from_json
 from duly.core.field import Field as Row
 from duly.core.fields import FIELDS, LABEL_KEY_MOST, LABEL_VALUE_MOST, NAME_MOST, TRIGGERS_MOST
@@ -217,6 +218,8 @@ def _schema(field: Row) -> dict[str, Any]:
         "prompt": {**texts, "minLength": 1, "maxLength": field.most},
         "file": {**texts, "minLength": 1},
         "permissions": {"type": "array", "maxItems": field.most, "items": PERMISSION},
+        "budget": _amounts("runs", "tokens", per=True),
+        "estimate": _amounts("tokens"),
         "gate": {
             "anyOf": [
                 texts,
@@ -311,3 +314,16 @@ def _text_of(item: Any, at: int) -> str:
         raise Invalid(
             bad.message, field=f"triggers[{at}]", text=bad.text, at=bad.at, hint=bad.hint, details=bad.details
         ) from bad
+
+
+def _amounts(*counted: str, per: bool = False) -> dict[str, object]:
+    whole = {"type": "integer", "minimum": 0, "maximum": BOUND_MOST}
+    properties: dict[str, object] = {**dict.fromkeys(counted, whole), "usd": {"type": ["number", "string"]}}
+    if per:
+        properties["per"] = {"enum": ["day", "month"]}
+    return {
+        "type": "object",
+        "required": ["per"] if per else [],
+        "additionalProperties": False,
+        "properties": properties,
+    }

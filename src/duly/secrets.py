@@ -56,11 +56,10 @@ class Secrets:
                 text = text.replace(value, f"${{{name}}}")
         return text
 
-    def pending(self, text: str) -> int:
-        """How many characters at the end of a text may be the beginning of a secret that was resolved so far."""
+    def longest(self) -> int:
+        """How many characters the longest secret has that was resolved so far."""
         with self._lock:
-            known = list(self._known)
-        return max((_begun(text, value) for value in known), default=0)
+            return max((len(value) for value in self._known), default=0)
 
     def _of_environment(self, name: str) -> str:
         if name.startswith(OURS) or name not in self._environ:
@@ -81,11 +80,6 @@ class Secrets:
         raise Missing(
             f"the secret {name} is neither a text nor {{ file }} nor {{ env }} but {shown(type(given).__name__)}"
         )
-
-
-def _begun(text: str, value: str) -> int:
-    most = min(len(text), len(value) - 1)
-    return next((size for size in range(most, 0, -1) if text.endswith(value[:size])), 0)
 
 
 def _of_file(name: str, path: Path) -> str:

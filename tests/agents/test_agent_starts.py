@@ -222,12 +222,3 @@ def test_an_attempt_of_short_time_is_over_even_while_its_agent_starts(scene: Sce
 )
 def test_words_that_only_sound_like_an_error_are_none(said: str) -> None:
     assert fault_of(said) is None
-
-
-def test_a_secret_that_comes_in_two_parts_is_masked_whatever_comes_between(scene: Scene) -> None:
-    scene.env = {"KEY": "${TOKEN}"}
-    between = [{"do": "tool", "title": "ls"}, {"do": "think", "text": "hm"}]
-    scene.writes([say("It is very-sec"), *between, say("ret-word, or v")])
-    assert scene.perform().word == "succeeded"
-    assert "very-sec" not in scene.log
-    assert "${TOKEN}, or v" in scene.log

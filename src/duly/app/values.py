@@ -30,6 +30,7 @@ class Rules(TypedDict, total=False):
     seats: int
     queue: int
     limits: Mapping[str, int]
+    budget: Mapping[str, object]
     priority: int
     needs: Sequence[str]
     timeout: Span
@@ -48,6 +49,9 @@ class Rules(TypedDict, total=False):
     until: Moment
     times: int
     remove_when_done: bool
+    estimate: Mapping[str, object]
+    unattended: Literal["deny", "allow", "fail"]
+    permissions: Sequence[Mapping[str, str]]
 
 
 class Options(Rules, total=False):

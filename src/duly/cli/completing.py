@@ -164,7 +164,7 @@ def _stored(ctx: click.Context, name: str) -> list[tuple[str, str]]:
         "run": _live_runs,
         "holder": _holders,
         "project": _projects,
-        "key": _limits if ctx.parent is not None and ctx.parent.command.name == "limit" else _nothing,
+        "key": {"limit": _limits, "budget": _budgets}.get((ctx.parent and ctx.parent.command.name) or "", _nothing),
     }
     if name not in asked:
         return []
@@ -220,6 +220,12 @@ def _holders(session: "Session") -> "Iterator[tuple[str, str]]":
 def _limits(session: "Session") -> Iterator[tuple[str, str]]:
     for limit in session.crowd.all():
         yield limit.key, f"{limit.used} of {limit.most} taken"
+
+
+def _budgets(session: "Session") -> Iterator[tuple[str, str]]:
+    yield "store", "all tasks"
+    for name in session.projects.names():
+        yield f"project:{name}", "the tasks of one project"
 
 
 def _nothing(_: "Session") -> Iterator[tuple[str, str]]:

@@ -9,13 +9,14 @@ import click
 
 from duly.cli import out
 from duly.cli.actions import KIND_BY, SAYS, action_text, kind_told, what_is_said
-from duly.cli.fields import cleared, gathered, options, spelled
+from duly.cli.fields import AMOUNTS, cleared, gathered, options, spelled
 from duly.cli.frame import settings
 from duly.cli.joining import absolute, hint, open_for_change
 from duly.cli.parting import Parted, words
 from duly.cli.table import Cell, pairs, plain, trimmed
 from duly.cli.words import many
 from duly.core.action_fields import FIELDS_OF
+from duly.core.amounts import WORDS
 from duly.errors import Invalid
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def _patch(extra: tuple[str, ...], given: dict[str, Any]) -> dict[str, object]:
         given["prompt"] = text_or_file(given["prompt"], "--prompt")
     patch = gathered({"argv": argv, **given})
     _other_prompt(patch)
+    _whole_amounts(patch)
     if said is None:
         return patch
     kind = KIND_BY[said]
@@ -91,6 +93,14 @@ def _other_prompt(patch: dict[str, object]) -> None:
     action = patch.get("action")
     if isinstance(action, dict) and ("prompt" in action) != ("prompt_file" in action):
         action["prompt" if "prompt_file" in action else "prompt_file"] = None
+
+
+def _whole_amounts(patch: dict[str, object]) -> None:
+    """A budget or an estimate takes the place of what stood there, whole."""
+    rules = patch.get("rules")
+    if isinstance(rules, dict):
+        for name in AMOUNTS & rules.keys():
+            rules[name] = dict.fromkeys(WORDS.values()) | rules[name]
 
 
 def _check_words(patch: Mapping[str, object], clear: tuple[str, ...], file: str | None) -> None:

@@ -44,6 +44,8 @@ CLEARED: Mapping[str, Field] = {
     "limit": BY_PATH["rules.limits"],
 }
 """What can be set back to its default, by the words for it."""
+AMOUNTS = frozenset({"budget", "estimate"})
+"""Kinds of fields that are written as amounts, each with its name."""
 SWITCHED_OFF: Mapping[str, str] = {"enabled": "add it switched off"}
 """Switches that stand on by default, whose option switches them off."""
 
@@ -120,11 +122,13 @@ def _json_of(field: Field, value: object) -> object:
         return _pairs(field, cast(Sequence[str], value))
     if field.kind == "permissions":
         return [_permission(field, word) for word in cast(Sequence[str], value)]
+    if field.kind in AMOUNTS and not str(value).lstrip().startswith("{"):
+        return _amounts(field, str(value))
     if field.kind == "weights":
         return _weights(field, cast(Sequence[str], value))
     if field.kind == "count":
         return whole_number(cast(str, value), field.path)
-    if field.kind == "arguments" or (field.kind == "gate" and str(value).lstrip().startswith("{")):
+    if field.kind == "arguments" or (field.kind in {"gate", *AMOUNTS} and str(value).lstrip().startswith("{")):
         return _json(field, str(value))
     return list(value) if isinstance(value, tuple) else value
 
@@ -197,6 +201,20 @@ def _permission(field: Field, word: str) -> dict[str, str]:
         raise Invalid(f"{shown(word)} has no =", field=field.path, text=word, at=len(word), hint=hint)
     tool, colon, pattern = about.partition(":")
     return {"tool": tool, "action": action} | ({"pattern": pattern} if colon else {})
+
+
+def _amounts(field: Field, text: str) -> dict[str, object]:
+    """Read `runs=10,usd=2.50,per=day` into the object that it is in JSON."""
+    given: dict[str, object] = {}
+    at = 0
+    for part in text.split(","):
+        name, mark, amount = (word.strip() for word in part.partition("="))
+        if not mark or name in given:
+            fault = f"{shown(name)} is there twice" if mark else f"{shown(part.strip())} has no ="
+            raise Invalid(fault, field=field.path, text=text, at=at, hint=field.metavar)
+        given[name] = int(amount) if amount.isascii() and amount.isdigit() and name != "usd" else amount
+        at += len(part) + 1
+    return given
 
 
 def _json(field: Field, text: str) -> object:

@@ -52,6 +52,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "ledger": ("ledger", "tell the story of every occurrence and run"),
     "verify": ("status", "check the promises on this store"),
     "limit": ("limits", "set, list and remove limits over many tasks"),
+    "budget": ("budgets", "set, list and remove what may be spent in a day or a month"),
     "holders": ("holding", "list the processes that serve this store"),
     "outages": ("outages", "list when nobody served, and what was missed by it"),
     "drain": ("draining", "let those who serve end what they run, and leave"),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import cast
+from typing import Any, cast
 
 from duly.cli import out
 from duly.cli.frame import command, settings
@@ -57,6 +57,7 @@ def _tell(found: Mapping[str, object], now: datetime) -> None:
         rows.append(("failing", Cell(text=plain(_failing(found, failing)), styles=("red",), wraps=True)))
     if found["open_missed"]:
         rows.append(("missed", f"{found['open_missed']:,} open: duly missed --open"))
+    rows += [("budget", _budget(one)) for one in cast(list[Mapping[str, Any]], found["budgets"])[:NAMED]]
     at = found["next_due_at"]
     if at is not None:
         due = datetime.fromisoformat(str(at))
@@ -84,6 +85,23 @@ def _failing(found: Mapping[str, object], count: int) -> str:
     names = cast(list[str], found["failing_tasks"])[:NAMED]
     more = f" and {count - len(names)} more" if count > len(names) else ""
     return f"{many(count, 'task')}: {', '.join(names)}{more} (why: duly runs)"
+
+
+def _budget(one: Mapping[str, Any]) -> Cell:
+    """A budget in one line: of each kind that it bounds what is spent, what is set aside, and what is left."""
+    parts, short = [], False
+    for kind, bound in one["limit"].items():
+        if bound is None:
+            continue
+        spent, reserved = one["spent"][kind], one["reserved"][kind]
+        left = max(0, bound - spent - reserved)
+        short = short or left == 0
+        dollars = "$" if kind == "usd" else ""
+        shown = ":,.2f" if kind == "usd" else ":,"
+        amounts = [f"{{}}{{{shown}}}".format(dollars, amount) for amount in (spent, reserved, left, bound)]
+        parts.append("{} spent, {} set aside, {} left of {} {}".format(*amounts, "" if kind == "usd" else kind).strip())
+    text = f"{one['scope']}, a {one['per']}: {'; '.join(parts)}"
+    return Cell(text=plain(text), styles=("yellow",) if short else (), wraps=True)
 
 
 def _hold(hold: Mapping[str, object], now: datetime) -> str:

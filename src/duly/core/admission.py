@@ -6,8 +6,9 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
+from duly.core.budgets import Lacking, key_of_budget
 from duly.core.lateness import idle_lateness, waited_too_long
-from duly.core.limits import Limit, short_of
+from duly.core.limits import Limit, Short, short_of
 from duly.core.run import BY_TIME_OR_EVENT, Run
 from duly.core.task import Rules, Task
 
@@ -57,11 +58,12 @@ def admit(
     labels: Collection[str] = (),
     weights: Mapping[str, int] = NOTHING,
     limits: Mapping[str, Limit] = NOTHING,
+    lacks: Lacking | None = None,
 ) -> Admitted | Skipped | Waits:
     """Judge one waiting run with a free seat; `rules` are those it will be performed by, None where they do not read.
 
     `kind` is its action's, where that may not be its task's any more; `kinds` and `labels` are the holder's;
-    `weights` is what the run takes of `limits`, as these stand now.
+    `weights` is what the run takes of `limits`, as these stand now; `lacks` is what its budgets lack for it.
     """
     by_time = run.opened_by in BY_TIME_OR_EVENT
     if task.removed_at is not None:
@@ -81,7 +83,12 @@ def admit(
     for label in rules.needs:
         if label not in labels:
             return Waits(what="label", key=label)
-    short = short_of(weights, limits, now)
+    return _room(short_of(weights, limits, now), lacks)
+
+
+def _room(short: Short | None, lacks: Lacking | None) -> Admitted | Waits:
     if short is not None:
         return Waits(what=short.what, key=short.limit.key, until=short.limit.free_at if short.what == "rate" else None)
+    if lacks is not None:
+        return Waits(what="budget", key=key_of_budget(lacks.standing.budget), until=lacks.standing.until)
     return Admitted()

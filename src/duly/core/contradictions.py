@@ -138,7 +138,7 @@ def _of_agents(definition: Definition) -> Iterator[Contradiction]:
     kind = str(definition.action.get("kind"))
     for name in sorted(OF_AGENTS & definition.own_rules):
         if kind != "agent":
-            text = f"it says what an agent is answered, and what this task does is a {kind}"
+            text = f"it means agents alone, and what this task does is a {kind}"
             yield Contradiction(rule=name, message=text, hint="--agent, or without this rule", figures={"kind": kind})
 
 

@@ -10,6 +10,7 @@ from typing import cast
 
 from duly.core import agent_reading, spans, trigger_json
 from duly.core.action_fields import ACTION, FIELDS_OF
+from duly.core.amounts import Allowance, Amounts, allowance_to_json, estimate_to_json
 from duly.core.field import Field
 from duly.core.fields import BY_PATH, FIELDS, TRIGGERS_MOST
 from duly.core.permissions import Permission, permission_to_json
@@ -73,6 +74,10 @@ def rule_to_json(value: object) -> object:
             return spans.write_instant(value)
         case tuple():
             return [permission_to_json(one) if isinstance(one, Permission) else one for one in value]
+        case Allowance():
+            return allowance_to_json(value)
+        case Amounts():
+            return estimate_to_json(value)
         case Gate():
             timeout = spans.write_span(value.timeout)
             return {"argv": list(value.argv), "timeout": timeout, "on_error": value.on_error}

@@ -27,6 +27,8 @@ Kind = Literal[
     "prompt",
     "file",
     "permissions",
+    "budget",
+    "estimate",
 ]
 
 

@@ -252,6 +252,12 @@ def _read_of_agent(field: Field, value: object) -> object:
     return agent_reading.read(field, value)
 
 
+def _read_amounts(field: Field, value: object) -> object:
+    from duly.core import amount_reading
+
+    return amount_reading.read(field, value)
+
+
 def _read_path(field: Field, value: object) -> str:
     path = _text(value, field.path)
     if not path.startswith("/"):
@@ -356,4 +362,6 @@ _READERS: Mapping[Kind, Callable[[Field, object], object]] = {
     "prompt": _read_of_agent,
     "file": _read_of_agent,
     "permissions": _read_of_agent,
+    "budget": _read_amounts,
+    "estimate": _read_amounts,
 }

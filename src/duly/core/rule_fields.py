@@ -96,6 +96,13 @@ CROWD: tuple[Field, ...] = (
         metavar="KEY[=N]",
     ),
     _rule(
+        "budget",
+        "budget",
+        "what its runs may spend in each day or month",
+        default_text="none",
+        metavar="runs=N,tokens=N,usd=X,per=day|month",
+    ),
+    _rule(
         "priority",
         "count",
         "which waiting runs start first: the higher",
@@ -184,6 +191,13 @@ SCHEDULE: tuple[Field, ...] = (
 
 AGENTS: tuple[Field, ...] = (
     _rule(
+        "estimate",
+        "estimate",
+        "what one run is thought to cost, set aside in budgets while it runs",
+        default_text="none",
+        metavar="tokens=N,usd=X",
+    ),
+    _rule(
         "unattended",
         "choice",
         "what an agent is answered that asks for a permission, as nobody is there",
@@ -203,10 +217,10 @@ AGENTS: tuple[Field, ...] = (
 RULES: tuple[Field, ...] = (*LATE, *CROWD, *ATTEMPTS, *SCHEDULE, *AGENTS)
 
 OF_ONE_TASK = frozenset(
-    {"gap", "fold", "start", "until", "times", "remove_when_done", "gate", "limits", "needs", "permissions"}
+    {"gap", "fold", "start", "until", "times", "remove_when_done", "gate", "limits", "needs", "permissions", "budget"}
 )
 """Rules that mean one task's own schedule or work, and have no default for many."""
-OF_AGENTS = frozenset({"unattended", "permissions"})
+OF_AGENTS = frozenset({"unattended", "permissions", "estimate"})
 """Rules that mean nothing but an agent."""
 NEW_ERA = frozenset({"gap", "fold", "start", "until"})
 """Rules that change which instants a task's triggers mean: with them a new era begins."""

@@ -113,6 +113,10 @@ WAITING: Mapping[str, Templates] = {
         "room in the limit {key}",
     ),
     "rate": ("room in the rate of the limit {key}, which comes at {until}", "room in the rate of the limit {key}"),
+    "budget": (
+        "room in the budget {key}: {taken} of {bound} {unit} a {per} are taken; it begins anew at {until}",
+        "room in the budget {key}",
+    ),
     "delay": ("its time, {until}",),
     "backoff": ("its next try at {until}: attempt {attempt} {tried} ({tried_reason})", "its next try at {until}"),
     "label": ("a holder with the label {key}, since {since}",),
@@ -160,6 +164,7 @@ AHEAD: Mapping[str, Templates] = {
         "the limit {key} has room for {most} in all, {used} taken, and it takes {weight}",
     ),
     "rate": ("the rate of the limit {key} has no room before {free_at}",),
+    "budget": ("{taken} of {bound} {unit} a {per} of the budget {key} are taken; it begins anew at {until}",),
     "seat": (
         "run {run} has its seat and may have it until {timeout_at} (timeout), and overlap is {overlap}",
         "run {run} has its seat, and overlap is {overlap}",
@@ -177,6 +182,7 @@ AHEAD_BASE: Mapping[str, str] = {
     "label": "no holder has a label that it needs",
     "limit": "a limit is full",
     "rate": "a rate is reached",
+    "budget": "a budget has no room",
     "seat": "its seat is taken",
 }
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
 
+from duly.core.amounts import Allowance, Amounts
 from duly.core.permissions import Permission, Unattended
 from duly.core.triggers import Trigger
 from duly.core.values import value
@@ -71,6 +72,9 @@ class Rules:
     remove_when_done: bool = False
     unattended: Unattended = "deny"
     permissions: tuple[Permission, ...] = ()
+    budget: Allowance | None = None
+    estimate: Amounts | None = None
+    """What one run is thought to cost, in tokens and money."""
 
 
 @value

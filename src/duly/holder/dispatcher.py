@@ -8,6 +8,7 @@ from datetime import timedelta
 from duly.chance import token_bytes
 from duly.core import lifecycle
 from duly.core.admission import NOTHING, Admitted, Skipped, Waits, admit
+from duly.core.budgets import SPENDS, key_of_budget, lacking, told
 from duly.core.limits import weights_of
 from duly.core.run import Entry, Run, Step
 from duly.core.task import Definition, Task
@@ -16,6 +17,7 @@ from duly.errors import Taken
 from duly.holder import overlapping
 from duly.holder.view import Place, View, version_for
 from duly.store import Session
+from duly.store.budgets import Charge
 from duly.store.crowd import Started
 from duly.store.holds import hold_failing
 from duly.store.switches import move
@@ -125,6 +127,9 @@ class Dispatcher:
         definition = view.definition(run, task)
         weights = NOTHING if definition is None else weights_of(definition)
         kind = str((definition or task.definition).action.get("kind"))
+        standings = view.standings(task)
+        spends = kind == SPENDS
+        charge = view.wanted(run, definition) if standings or spends else None
         verdict = admit(
             run,
             task,
@@ -136,11 +141,12 @@ class Dispatcher:
             labels=self._labels,
             weights=weights,
             limits=view.limits(weights),
+            lacks=None if charge is None else lacking(standings, charge, spends=spends),
         )
         match verdict:
             case Admitted():
                 assert definition is not None
-                place = view.take(task, seat, weights)
+                place = view.take(task, seat, weights, charge)
                 chosen.append(Chosen(run=run, task=task, definition=definition, place=place))
             case Skipped():
                 details = dict(verdict.details)
@@ -208,6 +214,21 @@ class Dispatcher:
                 if limit.rate is not None
             ]
         )
+        session.budgets.reserve(
+            [
+                Charge(
+                    run=run.id,
+                    attempt=run.attempt,
+                    task=run.task,
+                    project=run.project,
+                    at=session.now,
+                    amounts=charge,
+                )
+                for run in held
+                if (charge := by_run[run.id].place.charge) is not None
+            ],
+            session.now,
+        )
         session.ledger.add([_told(session, run, by_run[run.id].place) for run in held])
         return [Won(run=run, task=by_run[run.id].task, definition=by_run[run.id].definition) for run in held]
 
@@ -221,4 +242,6 @@ def _told(session: Session, run: Run, place: Place) -> Entry:
             key: {"weight": place.weights[key], "used": limit.used, "most": limit.most}
             for key, limit in place.limits.items()
         }
+    if place.standings:
+        crowd["budgets"] = {key_of_budget(one.budget): told(one) for one in place.standings}
     return lifecycle.claimed(run, now=session.now, late_by=late_by, crowd=crowd)

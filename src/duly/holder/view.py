@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from duly.core.amounts import Amounts, more
+from duly.core.budgets import Scope, Standing, scopes_of, wanted
 from duly.core.limits import Limit, next_start
 from duly.core.names import key_of
 from duly.core.run import Run
@@ -24,6 +26,10 @@ class Place:
     seat: int
     weights: Mapping[str, int]
     limits: Mapping[str, Limit]
+    charge: Amounts | None = None
+    """What is set aside for it; None where nothing counts that."""
+    standings: Sequence[Standing] = ()
+    """The budgets it is charged to, as they stand with it."""
 
 
 class View:
@@ -39,6 +45,8 @@ class View:
         self._seats: dict[str, set[int]] = {}
         self._limits: dict[str, Limit] = {}
         self._starts: dict[str, int] = {}
+        self._standings: dict[tuple[Scope, str], Standing | None] = {}
+        self._budgeted: bool | None = None
 
     def read(self, runs: Sequence[Run]) -> None:
         """Read the tasks of these runs, all at once."""
@@ -70,8 +78,27 @@ class View:
             self._limits |= self.session.crowd.by_keys(fresh)
         return {key: self._limits[key] for key in weights}
 
-    def take(self, task: Task, seat: int, weights: Mapping[str, int]) -> Place:
-        """Give one run its seat and its places in limits, for all that this turn asks afterwards."""
+    def standings(self, task: Task) -> list[Standing]:
+        """The budgets to which a run of this task is charged as they stand, with what this turn has set aside."""
+        if self._budgeted is None:
+            self._budgeted = self.session.budgets.any()
+        if not self._budgeted:
+            return []
+        scopes = scopes_of(task.id, key_of(task.definition.project))
+        fresh = [scope for scope in scopes if scope not in self._standings]
+        self._standings |= dict.fromkeys(fresh)
+        for budget in self.session.budgets.of(fresh):
+            standing = self.session.budgets.standing(budget, self.session.now)
+            self._standings[budget.scope, budget.target] = standing
+        return [found for scope in scopes if (found := self._standings[scope]) is not None]
+
+    def wanted(self, run: Run, definition: Definition | None) -> Amounts:
+        """What the next attempt of a run may cost: its estimate, and one run, once a run."""
+        again = run.attempt > 0 and bool(self.session.budgets.charged([run.id]))
+        return wanted(None if definition is None else definition.rules.estimate, again=again)
+
+    def take(self, task: Task, seat: int, weights: Mapping[str, int], charge: Amounts | None = None) -> Place:
+        """Give one run its seat, its places in limits and its share of budgets, for all that this turn asks after."""
         self._seats.setdefault(task.id, set()).add(seat)
         for key, weight in weights.items():
             limit = replace(self._limits[key], used=self._limits[key].used + weight)
@@ -81,7 +108,12 @@ class View:
                 now = [self.session.now] * self._starts[key]
                 limit = replace(limit, free_at=next_start([*before, *now], limit.rate, limit.rate_for))
             self._limits[key] = limit
-        return Place(seat=seat, weights=weights, limits=self.limits(weights))
+        if charge is not None:
+            for one in self.standings(task):
+                scope = one.budget.scope, one.budget.target
+                self._standings[scope] = replace(one, reserved=more(one.reserved, charge))
+        standings = () if charge is None else tuple(self.standings(task))
+        return Place(seat=seat, weights=weights, limits=self.limits(weights), charge=charge, standings=standings)
 
     def is_paused(self, task: Task) -> bool:
         """A pause of the task, its project or the store holds it."""

@@ -8,7 +8,7 @@ from itertools import islice, pairwise
 
 from duly.core.task import Task
 from duly.operations.audit_answers import answered
-from duly.operations.audit_crowds import counters, crowds
+from duly.operations.audit_crowds import budgets, counters, crowds
 from duly.operations.audit_events import event_fates, fates_twice
 from duly.operations.audit_fates import Fate, Finding, Later, fate_of, fate_of_opened, fates
 from duly.operations.audit_runs import DETAILS, KIND, OCCURRENCE, RUN, Runs, is_one_story, stands_as_told
@@ -46,6 +46,7 @@ class _Verifying:
         yield from self._opened_twice()
         yield from crowds(self._audit)
         yield from counters(self._session)
+        yield from budgets(self._audit, FINDINGS_MOST)
         for id_ in self._audit.tasks():
             yield from self._task(id_)
         for run, task in self._audit.untold(FINDINGS_MOST):

@@ -39,6 +39,23 @@ def counters(session: Session) -> Iterator[Finding]:
             yield Finding(promise="P8", task=None, run=None, text=text)
 
 
+def budgets(audit: Auditing, most: int) -> Iterator[Finding]:
+    """P8: each claim fitted into its budgets by what it saw of them, and only live attempts have set anything aside."""
+    for run, task, details in audit.charged():
+        told = mapping(details).get("budgets")
+        for key, figures in (told if isinstance(told, Mapping) else {}).items():
+            for kind, amounts in (figures if isinstance(figures, Mapping) else {}).items():
+                if not isinstance(amounts, Mapping):
+                    continue
+                taken, most_ = _number(amounts, "spent") + _number(amounts, "reserved"), _number(amounts, "limit")
+                if kind == "runs" and taken > most_:
+                    text = f"claimed with {taken} runs charged to the budget {key}, and {most_} are allowed"
+                    yield Finding(promise="P8", task=task, run=run, text=text)
+    for run, task, attempt in audit.set_aside_for_nothing(most):
+        text = f"its attempt {attempt} has set something aside in budgets, and is not live"
+        yield Finding(promise="P8", task=task, run=run, text=text)
+
+
 def _claimed(live: dict[str, Mapping[str, int]], run: str, task: str | None, details: str) -> Iterator[Finding]:
     told = mapping(details).get("limits")
     limits = told if isinstance(told, Mapping) else {}

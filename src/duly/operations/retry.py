@@ -12,6 +12,7 @@ from duly.core.spans import write_instant
 from duly.core.task import Broken, Definition, Task
 from duly.errors import Refused
 from duly.operations import shapes
+from duly.operations.budgets import check_budget
 from duly.operations.lookup import find_run, told
 from duly.operations.runs import check_free, check_task
 from duly.store import Session, Store
@@ -22,6 +23,7 @@ def retry(store: Store, word: str, *, by: str, queue: bool = False, anyway: bool
     """Open a run by hand that does again what an ended one did; `retry_of` names it.
 
     Refused: `already_waiting` and `already_running` where that run, or (not with `queue`) its task, waits or runs;
+    `budget_exceeded` (not with `queue`);
     `paused` (not with `anyway`); `unknown_task` when the task was removed; `invalid` when the definition by which the
     run was performed no longer reads. An open offer to go on with that run is answered by this.
     """
@@ -34,6 +36,7 @@ def retry(store: Store, word: str, *, by: str, queue: bool = False, anyway: bool
         definition = _definition(session, old, task)
         if not queue:
             check_free(session, task)
+            check_budget(session, task)
         run = Run(
             id=ids.new("run"),
             task=task.id,

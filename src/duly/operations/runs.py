@@ -15,6 +15,7 @@ from duly.core.spans import write_instant
 from duly.core.task import Task
 from duly.errors import Invalid, Refused
 from duly.ids import new as new_id
+from duly.operations.budgets import check_budget
 from duly.operations.lookup import find_run, find_task, told
 from duly.store import Session, Store
 from duly.store.pauses import holding
@@ -34,8 +35,8 @@ def run_now(
 ) -> Run:
     """Open a run by hand; the same `key` again answers with the run it opened first. `args`: further arguments of it.
 
-    Refused: `already_running` with the holder, `already_waiting` (both not with `queue`), `paused` (not with
-    `anyway`), `key_reused` when the key was used with another input.
+    Refused: `already_running` with the holder, `already_waiting`, `budget_exceeded` (these not with `queue`), `paused`
+    (not with `anyway`), `key_reused` when the key was used with another input.
     """
     _check_input(input_, key)
     _check_args(args)
@@ -57,6 +58,7 @@ def run_now(
         _check_room(task, args)
         if not queue:
             check_free(session, task)
+            check_budget(session, task)
         run = Run(
             id=ids.new("run"),
             task=task.id,

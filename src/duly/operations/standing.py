@@ -3,7 +3,7 @@
 from duly import __version__
 from duly.clock import from_us
 from duly.core.task import Task
-from duly.operations import serving, shapes
+from duly.operations import budgets, serving, shapes
 from duly.operations.lookup import told
 from duly.store.rows import Pause
 from duly.store.store import Session, Store
@@ -33,7 +33,7 @@ def status(store: Store, session: Session) -> dict[str, object]:
         "open_questions": 0,
         "failing": len(failing),
         "failing_tasks": [told(task) for task in failing[:FAILING_NAMED]],
-        "budgets": [],
+        "budgets": [budgets.shape(one) for one in budgets.standing(session)],
         "next_due_at": shapes.instant(None if next_due_us is None else from_us(next_due_us)),
         "version": __version__,
         "holders": [shapes.holder(row, state=row.state, running=len(session.runs.held_by(row.id))) for row in known],

@@ -1,12 +1,14 @@
 """What a run waits for now."""
 
 from duly.core.admission import Waits
+from duly.core.budgets import key_of_budget
 from duly.core.ledger import attempts
 from duly.core.limits import short_of, weights_of
 from duly.core.retrying import backs_off
 from duly.core.run import Run
 from duly.core.task import Definition
 from duly.operations import shapes
+from duly.operations.budgets import lacks
 from duly.store.store import Session
 
 
@@ -54,4 +56,7 @@ def _kept_by(session: Session, run: Run) -> Waits:
     if short is not None:
         until = short.limit.free_at if short.what == "rate" else None
         return Waits(what=short.what, key=short.limit.key, until=until)
+    lack = lacks(session, task, again=bool(session.budgets.charged([run.id])))
+    if lack is not None:
+        return Waits(what="budget", key=key_of_budget(lack.standing.budget), until=lack.standing.until)
     return Waits(what="slot")

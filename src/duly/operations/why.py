@@ -17,6 +17,7 @@ from duly.core.spans import write_instant
 from duly.core.spreading import start_of
 from duly.core.task import Broken, Definition, Task, idle_timeout_of, timeout_of
 from duly.errors import DulyError, Refused
+from duly.operations.budgets import budget_figures, lacks
 from duly.operations.lookup import find_any
 from duly.operations.outages import outage_at
 from duly.operations.telling import waiting_for
@@ -315,6 +316,9 @@ def _waits(asking: Asking, run: Run) -> Mapping[str, object] | None:
     waits = waiting_for(asking.session, run)
     if waits is not None and waits["what"] == "backoff":
         return {**waits, "attempt": run.attempt, "tried": run.tried, "tried_reason": run.tried_reason}
+    if waits is not None and waits["what"] == "budget" and asking.task is not None:
+        lack = lacks(asking.session, asking.task, again=bool(asking.session.budgets.charged([run.id])))
+        return waits if lack is None else {**waits, **budget_figures(asking.session, lack)}
     if waits is None or waits["what"] not in {"limit", "rate"}:
         return waits
     key = str(waits["key"])

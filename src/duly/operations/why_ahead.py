@@ -13,6 +13,7 @@ from duly.core.schedule import TICK, count_due
 from duly.core.skips import covering
 from duly.core.spans import write_instant
 from duly.core.task import Definition, timeout_of
+from duly.operations.budgets import budget_figures, lacks
 from duly.operations.lookup import told
 from duly.operations.why_past import RULE_OF, hold_figures
 from duly.operations.why_then import Hold, off_at
@@ -26,8 +27,9 @@ RULES: Mapping[str, str] = {
     "label": "needs",
     "limit": "limits",
     "rate": "limits",
+    "budget": "budget",
 }
-OF_ONE_INSTANT = frozenset({"seat", "limit", "rate", "skipped_by_hand"})
+OF_ONE_INSTANT = frozenset({"seat", "limit", "rate", "budget", "skipped_by_hand"})
 """Troubles that pass by themselves, or are of one instant; of a task as it stands now they are no trouble."""
 
 
@@ -63,7 +65,7 @@ def troubles(asking: Asking, at: datetime) -> list[Trouble]:
     found = [*_switched_off(asking), *over(asking, at), *_held(asking, at), *_skipped(asking, at)]
     holders = living(asking)
     found += _nobody(asking, holders, at) or _labels(asking, holders)
-    return [*found, *_seats(asking, at), *_limits(asking, at)]
+    return [*found, *_seats(asking, at), *_limits(asking, at), *_budgets(asking, at)]
 
 
 def over(asking: Asking, at: datetime) -> list[Trouble]:
@@ -160,6 +162,13 @@ def _limits(asking: Asking, at: datetime) -> list[Trouble]:
             figures["free_at"] = write_instant(limit.free_at)
             found.append(Trouble(what="rate", sure=False, figures=figures))
     return found
+
+
+def _budgets(asking: Asking, at: datetime) -> list[Trouble]:
+    found = lacks(asking.session, asking.task)
+    if found is None or found.standing.until <= at:
+        return []
+    return [Trouble(what="budget", sure=False, figures=budget_figures(asking.session, found))]
 
 
 def taken_by(asking: Asking, key: str) -> dict[str, object]:

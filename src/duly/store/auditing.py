@@ -11,7 +11,7 @@ from sqlalchemy.sql.elements import CompilerElement
 
 from duly.store.line import Line
 from duly.store.sql import Batch, Statement, rows_of
-from duly.store.tables import ledger, missed, runs, tasks
+from duly.store.tables import charges, ledger, missed, runs, tasks
 
 PAGE = 2_000
 ANSWER_KINDS = ("accepted", "declined", "expired")
@@ -59,6 +59,8 @@ class Ended(NamedTuple):
 
 Told = tuple[Any, ...]
 """The cells of a TaskLine, and behind them those of an Ended; None where the entry tells of no end."""
+CHARGED = '%"budgets":{%'
+"""Details that tell of budgets."""
 LIMITED = '%"limits":{"%'
 """Details that name limits."""
 ENTRY = len(TaskLine._fields)
@@ -166,6 +168,29 @@ CLAIMS = Statement(
         .limit(bindparam("most"))
     )
 )
+CLAIMS_CHARGED = Statement(
+    lambda: (
+        select(ledger.c.seq, ledger.c.run, ledger.c.task, ledger.c.details)
+        .where(
+            ledger.c.seq > bindparam("after"),
+            ledger.c.kind == "claimed",
+            ledger.c.details.like(bindparam("pattern")),
+        )
+        .order_by(ledger.c.seq)
+        .limit(bindparam("most"))
+    )
+)
+_holds = select(runs.c.id).where(
+    runs.c.id == charges.c.run, runs.c.attempt == charges.c.attempt, runs.c.state == "held"
+)
+SET_ASIDE_FOR_NOTHING = Statement(
+    lambda: (
+        select(charges.c.run, charges.c.task, charges.c.attempt)
+        .where(charges.c.live == 1, not_(exists(_holds)))
+        .order_by(charges.c.run)
+        .limit(bindparam("most"))
+    )
+)
 VERSIONS_TOLD = Statement(
     # In the very words of the index of switches, for SQLite to use it.
     lambda: select(ledger.c.seq, ledger.c.details).where(
@@ -239,6 +264,17 @@ class Auditing:
         while rows := self._line.rows(CLAIMS, after=after, pattern=LIMITED, most=PAGE):
             yield rows
             after = rows[-1][0]
+
+    def charged(self) -> Iterator[tuple[str, str | None, str]]:
+        """Claims that tell of the budgets they were charged to: run, task and details."""
+        after = 0
+        while rows := self._line.rows(CLAIMS_CHARGED, after=after, pattern=CHARGED, most=PAGE):
+            yield from ((row[1], row[2], row[3]) for row in rows)
+            after = rows[-1][0]
+
+    def set_aside_for_nothing(self, most: int) -> list[tuple[str, str, int]]:
+        """Attempts that set something aside and are not held: run, task and attempt."""
+        return [(row[0], row[1], row[2]) for row in self._line.rows(SET_ASIDE_FOR_NOTHING, most=most)]
 
     def tasks(self) -> list[str]:
         """The ids of all tasks, removed ones too, and of those that only the ledger knows."""

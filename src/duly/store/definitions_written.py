@@ -7,6 +7,7 @@ read can lag behind the definition it was made from.
 from dataclasses import replace
 
 from duly.clock import to_us
+from duly.core.budgets import Budget
 from duly.core.events import sources_of
 from duly.core.limits import weights_of
 from duly.core.names import key_of
@@ -49,6 +50,7 @@ def rewrite(session: Session, before: Task, after: Task, *, era_from_us: int) ->
 def forget(session: Session, task: Task) -> None:
     """Take away what was derived from the definition of a task that is removed; its row and its versions stay."""
     session.crowd.set_task(task.id, {}, ())
+    session.budgets.remove("task", task.id)
     session.events.set_sources(task.id, ())
 
 
@@ -81,4 +83,15 @@ def _derive(session: Session, task: Task) -> None:
     """Write what others read without the definition: which limits and labels it names, which events it takes."""
     listening.check(session, task.id, task.definition)
     session.crowd.set_task(task.id, weights_of(task.definition), task.definition.rules.needs)
+    _set_budget(session, task)
     session.events.set_sources(task.id, sources_of(task.definition))
+
+
+def _set_budget(session: Session, task: Task) -> None:
+    """Write a task's own budget, which is by the days of its zone."""
+    allowed = task.definition.rules.budget
+    if allowed is None:
+        session.budgets.remove("task", task.id)
+    else:
+        budget = Budget(scope="task", target=task.id, allowed=allowed, zone=task.definition.zone)
+        session.budgets.put(budget, session.now)

@@ -11,7 +11,7 @@ from sqlalchemy import Select, exists, select
 
 from duly.clock import from_us, to_us
 from duly.core.values import value
-from duly.store import crowd, holders, missed, pauses, removing, runs, tasks
+from duly.store import budgets, crowd, holders, missed, pauses, removing, runs, tasks
 from duly.store.sql import Statement
 from duly.store.store import Session
 
@@ -31,6 +31,8 @@ class Glance:
     """The earliest instant ahead at which a waiting run may start."""
     rate_us: int | None
     """The earliest instant ahead at which a rate that is reached has room again."""
+    budget_us: int | None
+    """The earliest instant ahead at which a budget of which something is spent begins anew."""
     waiting: bool
     """Runs wait, whether they may start or not."""
     leaving: bool
@@ -42,7 +44,14 @@ class Glance:
 
 
 def _asked() -> Select[Any]:
-    soonest: list[Any] = [tasks.SOONEST, pauses.SOONEST, missed.SOONEST, runs.NOT_BEFORE, crowd.SOONEST_FREE]
+    soonest: list[Any] = [
+        tasks.SOONEST,
+        pauses.SOONEST,
+        missed.SOONEST,
+        runs.NOT_BEFORE,
+        crowd.SOONEST_FREE,
+        budgets.RENEWS,
+    ]
     any_: list[Any] = [runs.ANY_WAITING, removing.LEAVING, tasks.ANY_OTHER_ZONE_DATA, holders.NEWER]
     return select(*[one.write().scalar_subquery() for one in soonest], *[exists(one.write()) for one in any_])
 
@@ -62,16 +71,17 @@ def glance(session: Session, zone_data: str) -> Glance:
         offer_us=row[2],
         start_us=row[3],
         rate_us=row[4],
-        waiting=bool(row[5]),
-        leaving=bool(row[6]),
-        other_zone_data=bool(row[7]),
-        newer_zone_data=bool(row[8]),
+        budget_us=row[5],
+        waiting=bool(row[6]),
+        leaving=bool(row[7]),
+        other_zone_data=bool(row[8]),
+        newer_zone_data=bool(row[9]),
     )
 
 
 def soonest(seen: Glance) -> datetime | None:
-    """The next instant at which something is due, ends (a pause, an offer), may start, or has room in a rate again."""
-    instants = [seen.due_us, seen.pause_us, seen.offer_us, seen.start_us, seen.rate_us]
+    """The next instant at which something is due, is over (a pause, an offer), may start, or has room again."""
+    instants = [seen.due_us, seen.pause_us, seen.offer_us, seen.start_us, seen.rate_us, seen.budget_us]
     ahead = [us for us in instants if us is not None]
     return from_us(min(ahead)) if ahead else None
 

@@ -11,6 +11,8 @@ from typing import Any
 from sqlalchemy import Column, Index, text
 
 from duly.store.tables import (
+    budgets,
+    charges,
     events,
     holder_labels,
     holders,
@@ -73,6 +75,11 @@ ALL = (
     _index("limits_free", limits.c.free_us, where="free_us IS NOT NULL"),
     _index("task_limits_key", task_limits.c.key),
     _index("limit_starts_key", limit_starts.c.key, limit_starts.c.at_us),
+    _index("budgets_renews", budgets.c.renews_us, where="renews_us IS NOT NULL"),
+    _index("charges_at", charges.c.at_us),
+    _index("charges_task", charges.c.task, charges.c.at_us),
+    _index("charges_project", charges.c.project, charges.c.at_us),
+    _index("charges_live", charges.c.run, where="live = 1"),
     _index("task_needs_label", task_needs.c.label),
     _index("holder_labels_label", holder_labels.c.label),
     _index("skips_task", skips.c.task, skips.c.first_us),

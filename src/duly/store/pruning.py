@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Table, and_, bindparam, case, delete, exists, func, not_, or_, select, update
@@ -14,6 +14,7 @@ from duly.store.line import Line
 from duly.store.rows import LEDGER_COLUMNS, Written, entry_of
 from duly.store.sql import Batch, Statement, rows_of
 from duly.store.tables import (
+    charges,
     definitions,
     events,
     holder_labels,
@@ -203,6 +204,9 @@ SKIPS = Statement(
         .limit(bindparam("most"))
     )
 )
+CHARGES_KEPT = timedelta(days=62)
+"""So much longer than runs: the month of a budget may have begun before what is pruned."""
+CHARGED = Statement(lambda: delete(charges).where(charges.c.live == 0, charges.c.at_us < bindparam("cutoff_us")))
 WINDOWS = Statement(lambda: delete(throttles).where(throttles.c.until_us < bindparam("cutoff_us")))
 
 
@@ -373,5 +377,6 @@ class Pruning:
             self.delete(what, ids_)
 
     def close_windows(self) -> None:
-        """Forget the windows of throttles that are over."""
+        """Forget the windows of throttles that are over, and what was charged to budgets whose months are."""
         self._line.run(WINDOWS, cutoff_us=to_us(self._ages.cutoff))
+        self._line.run(CHARGED, cutoff_us=to_us(self._ages.cutoff - CHARGES_KEPT))

@@ -10,6 +10,7 @@ from sqlalchemy.sql.elements import CompilerElement
 from duly.clock import EPOCH, to_us
 from duly.core.run import Run, Step
 from duly.store import steps
+from duly.store.budgets import Budgets
 from duly.store.crowd import Crowd
 from duly.store.line import Line
 from duly.store.rows import RUN_COLUMNS, cells_of_run, fields_of, run_cells, run_of
@@ -226,7 +227,9 @@ class Runs:
     def move(self, moved: Sequence[Step], *, naming_lease: bool = False) -> set[str]:
         """Write steps; gives the ids of the runs that still stood as they were read."""
         won = steps.write(self._line, moved, naming_lease=naming_lease)
-        Crowd(self._line).stepped([step for step in moved if step.after.id in won])
+        written = [step for step in moved if step.after.id in won]
+        Crowd(self._line).stepped(written)
+        Budgets(self._line).stepped(written)
         return won
 
     def waiting_of(self, task: str) -> list[Run]:

@@ -12,6 +12,7 @@ from duly.clock import Clock
 from duly.core.own_events import may_tell
 from duly.errors import StoreAway, Taken
 from duly.store.address import Place
+from duly.store.budgets import Budgets
 from duly.store.crowd import Crowd
 from duly.store.defaults import Defaults
 from duly.store.engine import PATIENCE_S
@@ -45,6 +46,7 @@ class Session:
     runs: Runs
     waiting: Waiting
     crowd: Crowd
+    budgets: Budgets
     missed: MissedOnes
     ledger: Ledger
     holders: Holders
@@ -236,6 +238,7 @@ class Store:
             runs=Runs(line),
             waiting=Waiting(line),
             crowd=Crowd(line),
+            budgets=Budgets(line),
             missed=MissedOnes(line),
             ledger=Ledger(line),
             holders=Holders(line),

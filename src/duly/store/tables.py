@@ -238,6 +238,39 @@ limit_starts = Table(
     Column("attempt", Integer, nullable=False),
 )
 
+# Budgets that a person has set, of the store or of a project, and those that stand in the definitions of tasks.
+budgets = Table(
+    "budgets",
+    metadata,
+    Column("scope", Text, primary_key=True),  # task, project, store
+    Column("target", Text, primary_key=True),  # the task's id, the project's key, or nothing
+    Column("per", Text, nullable=False),
+    Column("zone", Text, nullable=False),
+    Column("runs", BigInteger),
+    Column("tokens", BigInteger),
+    Column("usd_micro", BigInteger),
+    # When its next period begins, once something was spent in this one; and whether no run at all fits until then.
+    Column("renews_us", BigInteger),
+    Column("used_up", Integer, nullable=False, server_default="0"),
+    Column("set_us", BigInteger),
+    Column("set_by", Text),
+)
+
+# What an attempt has set aside while it is live, and what it has spent afterwards: budgets are sums over these rows.
+charges = Table(
+    "charges",
+    metadata,
+    Column("run", Text, primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("task", Text, nullable=False),
+    Column("project", Text, nullable=False),
+    Column("at_us", BigInteger, nullable=False),
+    Column("live", Integer, nullable=False),
+    Column("runs", Integer, nullable=False),
+    Column("tokens", BigInteger, nullable=False),
+    Column("usd_micro", BigInteger, nullable=False),
+)
+
 task_needs = Table(
     "task_needs",
     metadata,

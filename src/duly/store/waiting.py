@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import zip_longest
 from typing import Any
 
-from sqlalchemy import CTE, Select, TextClause, and_, bindparam, func, or_, select, text, true, update
+from sqlalchemy import CTE, Select, TextClause, and_, bindparam, exists, func, not_, or_, select, text, true, update
 from sqlalchemy.sql.elements import ColumnElement, CompilerElement
 
 from duly.clock import to_us
@@ -17,7 +17,7 @@ from duly.store.crowd import Crowd
 from duly.store.line import Line
 from duly.store.rows import RUN_COLUMNS, dump, run_of
 from duly.store.sql import Batch, Statement, rows_of
-from duly.store.tables import holder_labels, limits, projects, runs, task_limits, task_needs, tasks
+from duly.store.tables import budgets, holder_labels, limits, projects, runs, task_limits, task_needs, tasks
 
 SINCE_EVER_US = -(2**62)
 _columns = [runs.c[name] for name in RUN_COLUMNS]
@@ -49,6 +49,17 @@ def _short() -> Select[Any]:
     )
 
 
+def _used_up() -> ColumnElement[bool]:
+    """A budget lets no run at all start until it begins anew; one that had an attempt may count as a run already."""
+    mine = or_(
+        budgets.c.scope == "store",
+        and_(budgets.c.scope == "project", budgets.c.target == runs.c.project),
+        and_(budgets.c.scope == "task", budgets.c.target == runs.c.task),
+    )
+    over = and_(budgets.c.used_up == 1, budgets.c.renews_us > bindparam("now_us"))
+    return and_(runs.c.attempt == 0, exists(select(budgets.c.scope).where(over, mine).correlate(runs)))
+
+
 def _elsewhere() -> Select[Any]:
     """Tasks that need a label which this holder has not."""
     mine = select(holder_labels.c.label).where(holder_labels.c.holder == bindparam("holder"))
@@ -65,6 +76,7 @@ def _may_start() -> Select[Any]:
             runs.c.task.not_in(_full()),
             runs.c.task.not_in(_short()),
             runs.c.task.not_in(_elsewhere()),
+            not_(_used_up()),
         )
         .order_by(runs.c.rank, runs.c.due_us, runs.c.id)
         .limit(bindparam("most"))

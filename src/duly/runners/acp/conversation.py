@@ -87,14 +87,14 @@ class Conversation:
         keep: Callable[[Left], None],
         on_told: Callable[[Mapping[str, object]], None],
         mask: Callable[[str], str],
-        pending: Callable[[str], int],
+        longest: Callable[[], int],
     ) -> None:
         self._pipes = pipes
         self._talk = talk
         self._keep = keep
         self._on_told = on_told
         self._mask = mask
-        self._pending = pending
+        self._longest = longest
         self._left = Left()
         self._accepted = False
         self._bell = asyncio.Event()
@@ -106,7 +106,7 @@ class Conversation:
 
     async def run(self) -> Heeded:
         """Talk to the agent until its turn is over, one way or another."""
-        log = Log(self._pipes.log, self._mask, self._pending)
+        log = Log(self._pipes.log, self._mask, self._longest)
         self._heard = Heard(log, unattended=self._talk.unattended, permissions=self._talk.permissions)
         self._heard.ours = self._early
         said, stdout = await reader(self._pipes.stdout)

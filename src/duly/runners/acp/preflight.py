@@ -57,7 +57,7 @@ async def _greeted(pipes: Pipes, secrets: Secrets) -> tuple[str, bool]:
     from acp.connection import Connection
     from acp.exceptions import RequestError
 
-    log = Log(pipes.log, secrets.mask, secrets.pending)
+    log = Log(pipes.log, secrets.mask, secrets.longest)
     said, stdout = await wire.reader(pipes.stdout)
     noise, stderr = await wire.reader(pipes.stderr)
     connection = Connection(_refused, wire.Wire(said, await wire.writer(pipes.stdin), lambda _: None))

@@ -59,7 +59,7 @@ class Acp:
             keep=lambda left: turn_file.write(assignment.folder, left),
             on_told=on_told,
             mask=self._secrets.mask,
-            pending=self._secrets.pending,
+            longest=self._secrets.longest,
         )
         self._speaks(conversation)
         heeded = self._streams.run(conversation.run()).result()

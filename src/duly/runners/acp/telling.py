@@ -11,25 +11,23 @@ from collections.abc import Callable
 KEPT_MOST = 4 * 1024 * 1024
 """Bytes that wait for the log at most."""
 LINE_SHOWN = 500
-PART_LEAST = 4
-"""Characters that are held back over what comes between: fewer may begin a secret by chance."""
 
 
 class Log:
-    """Our end of an attempt's log, made inside the loop; `mask` hides secrets, `pending` says how much may be one."""
+    """Our end of an attempt's log; made inside the loop. `mask` replaces secrets, `longest` is the longest of them."""
 
-    def __init__(self, descriptor: int, mask: Callable[[str], str], pending: Callable[[str], int]) -> None:
+    def __init__(self, descriptor: int, mask: Callable[[str], str], longest: Callable[[], int]) -> None:
         # Another open file of the same pipe: not to wait is ours alone, and not the agent's too.
         self._pipe = os.open(f"/proc/self/fd/{descriptor}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         os.close(descriptor)
         self._mask = mask
-        self._pending = pending
+        self._longest = longest
         self._loop = asyncio.get_running_loop()
         self._waiting = bytearray()
         self._watched = False
         self._lost = 0
         self._stream: str | None = None
-        self._held: dict[str, str] = {}
+        self._held = ""
         self._at_line_start = True
 
     def stream(self, kind: str, text: str) -> None:
@@ -40,10 +38,10 @@ class Log:
             if kind != "text" and text:
                 self._put("" if self._at_line_start else "\n")
                 self._put(f"[{kind}] ")
-        text = self._mask(self._held.pop(kind, "") + text)
-        # A secret may have come in part: so much of the end waits for what follows, whatever comes between.
-        ready = len(text) - self._pending(text)
-        self._held[kind] = text[ready:]
+        text = self._mask(self._held + text)
+        # A secret may have come in part: so much of the end waits for what follows.
+        ready = max(0, len(text) - max(0, self._longest() - 1))
+        self._held = text[ready:]
         self._put(text[:ready])
 
     def line(self, text: str) -> None:
@@ -54,15 +52,13 @@ class Log:
         self._put(f"{'' if self._at_line_start else chr(10)}{shown}\n")
 
     def flush(self) -> None:
-        """End a stream; what may well be part of a secret waits on for its rest."""
-        kind, self._stream = self._stream, None
-        if kind is not None and len(self._held.get(kind, "")) < PART_LEAST:
-            self._put(self._held.pop(kind, ""))
+        """Write what was held back of a stream, and end it."""
+        held, self._held, self._stream = self._held, "", None
+        self._put(held)
 
     def close(self) -> None:
         """Write what is left as far as the log takes it now, and let go of it."""
-        for held in self._held.values():
-            self._put(held)
+        self.flush()
         if self._lost:
             self._waiting += f"\n[log] {self._lost:,} bytes more were not taken\n".encode()
         self._write()

@@ -78,6 +78,32 @@ def _crowd_tables() -> None:
         sa.Column("attempt", sa.Integer(), nullable=False),
     )
     op.create_table(
+        "budgets",
+        sa.Column("scope", sa.Text(), primary_key=True),
+        sa.Column("target", sa.Text(), primary_key=True),
+        sa.Column("per", sa.Text(), nullable=False),
+        sa.Column("zone", sa.Text(), nullable=False),
+        sa.Column("runs", sa.BigInteger()),
+        sa.Column("tokens", sa.BigInteger()),
+        sa.Column("usd_micro", sa.BigInteger()),
+        sa.Column("renews_us", sa.BigInteger()),
+        sa.Column("used_up", sa.Integer(), nullable=False, server_default="0"),
+        sa.Column("set_us", sa.BigInteger()),
+        sa.Column("set_by", sa.Text()),
+    )
+    op.create_table(
+        "charges",
+        sa.Column("run", sa.Text(), primary_key=True),
+        sa.Column("attempt", sa.Integer(), primary_key=True),
+        sa.Column("task", sa.Text(), nullable=False),
+        sa.Column("project", sa.Text(), nullable=False),
+        sa.Column("at_us", sa.BigInteger(), nullable=False),
+        sa.Column("live", sa.Integer(), nullable=False),
+        sa.Column("runs", sa.Integer(), nullable=False),
+        sa.Column("tokens", sa.BigInteger(), nullable=False),
+        sa.Column("usd_micro", sa.BigInteger(), nullable=False),
+    )
+    op.create_table(
         "task_needs",
         sa.Column("task", sa.Text(), primary_key=True),
         sa.Column("label", sa.Text(), primary_key=True),
@@ -177,6 +203,11 @@ def _indexes() -> None:
     _index("limits_free", "limits", ["free_us"], where="free_us IS NOT NULL")
     _index("task_limits_key", "task_limits", ["key"])
     _index("limit_starts_key", "limit_starts", ["key", "at_us"])
+    _index("budgets_renews", "budgets", ["renews_us"], where="renews_us IS NOT NULL")
+    _index("charges_at", "charges", ["at_us"])
+    _index("charges_task", "charges", ["task", "at_us"])
+    _index("charges_project", "charges", ["project", "at_us"])
+    _index("charges_live", "charges", ["run"], where="live = 1")
     _index("task_needs_label", "task_needs", ["label"])
     _index("holder_labels_label", "holder_labels", ["label"])
     _index("skips_task", "skips", ["task", "first_us"])
