@@ -330,3 +330,24 @@ def test_an_event_starts_the_tasks_that_listen_to_it_once_a_key(home: Home) -> N
             duly.emit("shop", data_)
         assert invalid.value.field == "data"
     assert len(duly.runs(listens)) == 1
+
+
+def test_an_agent_is_prompted_from_python_as_from_the_command_line(home: Home) -> None:
+    duly = home.duly()
+    rules: dict[str, Any] = {"unattended": "fail", "budget": {"usd": 2.5, "per": "day"}, "estimate": {"usd": 0.2}}
+    task = duly.define("digest", "daily 08:00", agent="claude", prompt="Read the news.", model="small", **rules)
+    action = {"kind": "agent", "agent": "claude", "prompt": "Read the news.", "model": "small"}
+    assert action.items() <= task.json["action"].items()
+    assert {name: task.json["rules"][name] for name in rules} == rules
+    edited = duly.edit(task.id, prompt_file="digest.md")
+    assert edited.json["action"]["prompt"] is None
+    assert edited.json["action"]["prompt_file"] == "digest.md"
+    for wrong in (
+        {"prompt": "x"},
+        {"agent": "claude"},
+        {"agent": "claude", "shell": "x"},
+        {"shell": "x", "model": "y"},
+    ):
+        with pytest.raises(Invalid):
+            duly.define("other", "daily 08:00", **wrong)  # type: ignore[arg-type]
+    assert len(duly.tasks()) == 1

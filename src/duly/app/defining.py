@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("duly")
 RULE_NAMES = frozenset(field.name for field in RULES)
 PLAIN = ("project", "zone", "description", "labels", "enabled")
-OF_ACTION = {"args": "args", "place": "in", "cwd": "cwd", "env": "env"}
-KNOWN = ("call", "command", "shell", *PLAIN, *OF_ACTION, *sorted(RULE_NAMES))
+WORKS = ("call", "command", "shell", "agent")
+OF_AGENT = ("prompt", "prompt_file", "model")
+OF_ACTION = {"args": "args", "place": "in", "cwd": "cwd", "env": "env", **{name: name for name in OF_AGENT}}
+KNOWN = (*WORKS, *PLAIN, *OF_ACTION, *sorted(RULE_NAMES))
 SOURCE = "library"
 ON_STOP = BY_KEY["serve.on_stop"].words
 TRIES = 3
@@ -52,7 +54,7 @@ def wanted(name: str, times: Sequence[str], work: Mapping[str, Any]) -> Wanted:
     refuse_unknown(work, KNOWN, "")
     action, function = _action(work)
     if action is None:
-        raise Invalid("what shall be done is missing", field="action", hint="one of call=, command= and shell=")
+        raise Invalid("what shall be done is missing", field="action", hint="one of call=, command=, shell= and agent=")
     rules = {key: _plain(value) for key, value in work.items() if key in RULE_NAMES}
     given = {key: work[key] for key in PLAIN if key in work}
     return Wanted(
@@ -76,12 +78,14 @@ def patch(changes: Mapping[str, Any]) -> dict[str, Any]:
         # Another work takes the place of the old one, of which nothing is meant any more.
         made["action"] = {field.name: None for field in ACTION_FIELDS if field.name != "cwd"} | action
     elif given := {field: changes[option] for option, field in OF_ACTION.items() if option in changes}:
+        if ("prompt" in given) != ("prompt_file" in given):
+            given["prompt" if "prompt_file" in given else "prompt_file"] = None
         made["action"] = given
     return made
 
 
 def _action(work: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str | None]:
-    said = [one for one in ("call", "command", "shell") if work.get(one) is not None]
+    said = [one for one in WORKS if work.get(one) is not None]
     if len(said) > 1:
         raise Invalid(f"{' and '.join(said)} exclude each other", field="action")
     if not said:
@@ -93,12 +97,16 @@ def _action(work: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str | None]
         action = {"kind": "call", "function": function}
     elif said == ["command"]:
         action = {"kind": "command", "argv": _words(work["command"])}
+    elif said == ["agent"]:
+        action = {"kind": "agent", "agent": work["agent"]}
     else:
         action = {"kind": "command", "shell": work["shell"]}
     for option, field in OF_ACTION.items():
         if option in work:
             if field not in FIELDS_OF[action["kind"]]:
-                raise Invalid(f"a {action['kind']} takes none", field=f"action.{field}", hint="it goes with call=")
+                goes = "agent=" if option in OF_AGENT else "command= and shell=" if option == "env" else "call="
+                a = "an" if action["kind"] == "agent" else "a"
+                raise Invalid(f"{a} {action['kind']} takes none", field=f"action.{field}", hint=f"it goes with {goes}")
             action[field] = work[option]
     return action, function
 

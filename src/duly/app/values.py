@@ -78,6 +78,12 @@ class Work(Options, total=False):
     call: Function
     command: Sequence[str]
     shell: str
+    agent: str
+    """An agent by its name in the config, which is prompted."""
+    prompt: str
+    prompt_file: str
+    """In the place of `prompt`: read at each start, from the folder to work in."""
+    model: str
 
 
 class Serving(TypedDict, total=False):
