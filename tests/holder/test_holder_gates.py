@@ -167,7 +167,8 @@ def test_work_does_not_begin_after_a_gate_that_left_too_little_of_its_lease(stag
     wait_for(lambda: "returned" in stage.read().kinds(), holder)
     [back] = [one for one in stage.read().entries if one.kind == "returned"]
     assert back.details["why"] == "too little of the lease was left to begin"
-    assert stage.script.starts == []
+    # Its next attempt may have begun by now, with a lease of its own.
+    assert 1 not in [one.attempt for one in stage.script.starts]
 
 
 def test_a_stopping_holder_ends_the_gate_and_gives_the_claim_to_the_next(stage: Stage) -> None:
