@@ -84,7 +84,7 @@ def test_a_definition_of_a_prompt_is_shown_edited_and_exported_as_any_other(scen
         (["--agent", "scripted", "--prompt", "x", "--env", "A=b"], "an agent takes none"),
         (["--agent", "scripted", "--prompt", "x", "--", "ls"], "exclude each other"),
         (["--prompt", "x", "--", "ls"], "a command takes none"),
-        (["--unattended", "allow", "--", "ls"], "says what an agent is answered"),
+        (["--unattended", "allow", "--", "ls"], "it means agents alone"),
         (["--agent", "scripted", "--prompt", "x", "--permission", "execute"], "has no ="),
         (["--agent", "scripted", "--prompt", "x", "--permission", "execute=ask"], "is not one of allow, deny"),
         (["--agent", "scripted", "--prompt", "x", "--unattended", "park"], "is not one of deny, allow, fail"),
