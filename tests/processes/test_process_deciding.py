@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from datetime import datetime
 from typing import Any
 
 from process_scene import Place, wait_for
@@ -23,8 +24,8 @@ def offers(place: Place) -> list[dict[str, Any]]:
     return list(place.json("missed", "--open")["items"])
 
 
-def offered(place: Place, count: int, **rules: str) -> list[dict[str, Any]]:
-    """So many tasks whose only time passed while nobody served, found by a process that serves now."""
+def passed(place: Place, count: int, **rules: str) -> None:
+    """So many tasks whose only time passed while nobody served, and a process that serves now."""
     flags = [word for name, value in rules.items() for word in (f"--{name.replace('_', '-')}", value)]
     for number in range(count):
         words = ["add", f"t{number}", "--when", "once in 8s", "--on-missed", "offer", "--grace", "1s", *flags]
@@ -32,6 +33,11 @@ def offered(place: Place, count: int, **rules: str) -> list[dict[str, Any]]:
     due = max(row[0] for row in place.rows("SELECT next_due_us FROM tasks"))
     wait_for(lambda: to_us(now()) > due + 1_500_000)
     place.serve()
+
+
+def offered(place: Place, count: int) -> list[dict[str, Any]]:
+    """So many tasks whose only time passed while nobody served, offered by a process that serves now."""
+    passed(place, count)
     return wait_for(lambda: found if len(found := offers(place)) == count else None)  # type: ignore[no-any-return]
 
 
@@ -62,12 +68,13 @@ def test_accept_waits_for_the_end_of_its_run_and_tells_it_by_its_exit_code(place
 
 
 def test_an_offer_runs_out_by_itself_while_its_holder_has_nothing_else_to_do(place: Place) -> None:
-    (one,) = offered(place, 1, offer_for="5s")
+    passed(place, 1, offer_for="5s")
+    [(id_, expires_us)] = wait_for(lambda: place.rows("SELECT id, expires_us FROM missed"))
     wait_for(lambda: place.rows("SELECT 1 FROM ledger WHERE kind = 'expired'"))
     [stands] = place.json("missed")["items"]
-    assert (stands["id"], stands["state"], stands["decided_by"]) == (one["id"], "expired", None)
-    assert stands["decided_at"] == one["expires_at"]
-    assert place.duly("decline", one["id"], check=False).returncode == 3
+    assert (stands["id"], stands["state"], stands["decided_by"]) == (id_, "expired", None)
+    assert to_us(datetime.fromisoformat(stands["decided_at"])) == expires_us
+    assert place.duly("decline", id_, check=False).returncode == 3
 
 
 def test_a_retry_does_what_the_run_did_with_its_input_and_its_due_instant(place: Place) -> None:
