@@ -44,7 +44,7 @@ class Command:
     ) -> None:
         self._nursery = nursery
         self._environment = environment
-        self._secrets = secrets or Secrets()
+        self._secrets = secrets or Secrets(environ=environment())
         self._grace = grace
         self._lock = threading.Lock()
         self._wish: How | None = None
