@@ -51,6 +51,9 @@ def controlled(bug: ServerBug) -> Iterator[None]:
         yield
 
 
+BY_HAND = tuple(rules for rules in people.RULES if not rules.keys() & {"times", "spread", "on_missed"})
+"""Rules that say something about a task which runs by hand only."""
+
 # What each guard is replaced by
 
 
@@ -169,9 +172,9 @@ SERVER_BUGS: dict[str, ServerBug] = {
         ServerBug(
             name="a look although nothing was heard",
             plant=put(server_engine, "LOOK_ANYWAY_S", inf),
-            control=put(people, "TIMES", ("manual",) * 6),
+            control=all_of(put(people, "TIMES", ("manual",) * 6), put(people, "RULES", BY_HAND)),
             troubles=replace(STORM, unheard=1.0),
-            first=3,
+            first=16,
         ),
         ServerBug(name="work of another host", plant=put(Sweeper, "_is_elsewhere", lambda _self, _former, _run: False)),
     )
