@@ -144,7 +144,7 @@ SERVER_BUGS: dict[str, ServerBug] = {
                 often("cut_off", "join"),
             ),
             troubles=replace(STORM, calamity=0.04, crash=0.0, people=0.03),
-            first=1,
+            first=44,
         ),
         ServerBug(
             name="distrust of the store's clock",

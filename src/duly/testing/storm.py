@@ -99,6 +99,8 @@ class Storm:
         while self.world.flow.steps < steps:
             if not self.world.lives:
                 self.join()
+                if not self.world.lives:  # where nobody can enter, a host that is cut off, only time helps
+                    self.world.let_pass(timedelta(seconds=1))
             drawn = self.draw.random()
             if drawn < self.world.troubles.people:
                 self.people.ask()
