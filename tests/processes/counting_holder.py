@@ -42,6 +42,7 @@ class Counting:
     """Appends a line when it begins and one when it ends; the order of the file is the order of the world."""
 
     kept = False
+    at_once = True  # it needs nothing but this machine: what was missed starts all together
 
     def check(self, action: Mapping[str, object]) -> None:
         return None
