@@ -7,7 +7,7 @@ import click
 from duly.cli import out
 from duly.cli.fields import whole_number
 from duly.cli.frame import Verbs, command, settings
-from duly.cli.joining import find, hint, open_for_change
+from duly.cli.joining import hint, open_for_change, reading
 from duly.cli.table import Cell, Column, plain, render
 from duly.errors import Invalid
 
@@ -66,14 +66,8 @@ def list_() -> None:
     """List the budgets."""
     from duly.operations import budgets
 
-    store = find()
-    found: list[Shown] = []
-    if store is not None:
-        try:
-            with store.read() as session:
-                found = budgets.standing(session)
-        finally:
-            store.close()
+    with reading() as session:
+        found: list[Shown] = [] if session is None else budgets.standing(session)
     if settings().as_json:
         out.document({"items": [budgets.shape(one) for one in found], "next": None})
         return

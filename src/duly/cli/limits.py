@@ -8,7 +8,7 @@ import click
 from duly.cli import out
 from duly.cli.fields import whole_number
 from duly.cli.frame import Verbs, command, settings
-from duly.cli.joining import find, hint, open_for_change
+from duly.cli.joining import hint, open_for_change, reading
 from duly.cli.table import Cell, Column, plain, render
 from duly.cli.words import many
 from duly.errors import Invalid
@@ -56,14 +56,8 @@ def list_() -> None:
     """List the limits."""
     from duly.operations import limits, shapes
 
-    store = find()
-    found: list[Shown] = []
-    if store is not None:
-        try:
-            with store.read() as session:
-                found = limits.limits(session)
-        finally:
-            store.close()
+    with reading() as session:
+        found: list[Shown] = [] if session is None else limits.limits(session)
     if settings().as_json:
         out.document({"items": [shapes.limit(one.limit, tasks=one.tasks) for one in found], "next": None})
         return

@@ -14,7 +14,6 @@ from duly.core.wallclock import instant_of, instants_of, law, offset_at, whole_s
 Scope = Literal["task", "project", "store"]
 SPENDS = "agent"
 """The kind of action that costs tokens and money."""
-USAGE = (*TOKENS, COST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,22 +119,20 @@ def spent_in(step: Step) -> tuple[int | None, int | None]:
     None leaves what was set aside for it: an agent that tells nothing is taken at its estimate. What died is charged
     with what it had told until then, and no more.
     """
-    died = any(entry.kind == "swept" for entry in step.entries)
     before, after = _usage(step.before), _usage(step.after)
-    told = [name for name in USAGE if name in after]
-    tokens = sum(after.get(name, 0) - before.get(name, 0) for name in TOKENS) if set(told) & set(TOKENS) else None
-    usd = round((after[COST] - before.get(COST, 0)) * MICRO) if COST in told else None
-    unknown = 0 if died else None
-    return (
-        unknown if tokens is None else max(0, int(tokens)),
-        unknown if usd is None else max(0, usd),
-    )
+    unknown = 0 if any(entry.kind == "swept" for entry in step.entries) else None
+    tokens, usd_micro = unknown, unknown
+    if not after.keys().isdisjoint(TOKENS):
+        tokens = max(0, int(sum(after.get(name, 0) - before.get(name, 0) for name in TOKENS)))
+    if COST in after:
+        usd_micro = max(0, round((after[COST] - before.get(COST, 0)) * MICRO))
+    return tokens, usd_micro
 
 
 def _usage(run: Run) -> dict[str, float]:
     found = run.agent.get("usage")
     given = found if isinstance(found, Mapping) else {}
-    return {name: amount for name in USAGE if (amount := number(given.get(name))) is not None}
+    return {name: amount for name in (*TOKENS, COST) if (amount := number(given.get(name))) is not None}
 
 
 def _after(first: datetime, per: Per) -> datetime:

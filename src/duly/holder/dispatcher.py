@@ -221,7 +221,6 @@ class Dispatcher:
                     attempt=run.attempt,
                     task=run.task,
                     project=run.project,
-                    at=session.now,
                     amounts=charge,
                 )
                 for run in held

@@ -7,7 +7,7 @@ from duly.core.amounts import BOUND_MOST, KINDS, UNITS, WORDS, Allowance, figure
 from duly.core.budgets import SPENDS, Budget, Lacking, Scope, Standing, lacking, scopes_of, wanted
 from duly.core.names import key_of
 from duly.core.reading import read_name, shown
-from duly.core.run import Entry
+from duly.core.run import Entry, Run
 from duly.core.spans import write_instant
 from duly.core.task import Task
 from duly.errors import Invalid, Refused
@@ -103,12 +103,13 @@ def shape(one: Shown) -> dict[str, object]:
     return out
 
 
-def lacks(session: Session, task: Task, *, again: bool = False) -> Lacking | None:
-    """What the budgets of a task lack for one more run of it now, or for a run that counts already (`again`)."""
+def lacks(session: Session, task: Task, run: Run | None = None) -> Lacking | None:
+    """What the budgets of a task lack for the next attempt of this run, or for one more run of it."""
     if not session.budgets.any():
         return None
     found = session.budgets.of(scopes_of(task.id, key_of(task.definition.project)))
     spends = task.definition.action.get("kind") == SPENDS
+    again = run is not None and bool(session.budgets.charged([run.id]))
     asked = wanted(task.definition.rules.estimate, again=again)
     return lacking([session.budgets.standing(one, session.now) for one in found], asked, spends=spends)
 
@@ -118,7 +119,8 @@ def check_budget(session: Session, task: Task) -> None:
     found = lacks(session, task)
     if found is None:
         return
-    one, told_ = _shown(session, found.standing.budget), budget_figures(session, found)
+    told_ = budget_figures(session, found)
+    one = Shown(name=str(told_["key"]), standing=found.standing)
     raise Refused(
         "budget_exceeded",
         "{key} has no budget left for {name}: {taken} of {bound} {unit} a {per} are taken, and it begins anew at"

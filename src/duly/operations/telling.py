@@ -56,7 +56,7 @@ def _kept_by(session: Session, run: Run) -> Waits:
     if short is not None:
         until = short.limit.free_at if short.what == "rate" else None
         return Waits(what=short.what, key=short.limit.key, until=until)
-    lack = lacks(session, task, again=bool(session.budgets.charged([run.id])))
+    lack = lacks(session, task, run)
     if lack is not None:
         return Waits(what="budget", key=key_of_budget(lack.standing.budget), until=lack.standing.until)
     return Waits(what="slot")

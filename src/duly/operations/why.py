@@ -317,7 +317,7 @@ def _waits(asking: Asking, run: Run) -> Mapping[str, object] | None:
     if waits is not None and waits["what"] == "backoff":
         return {**waits, "attempt": run.attempt, "tried": run.tried, "tried_reason": run.tried_reason}
     if waits is not None and waits["what"] == "budget" and asking.task is not None:
-        lack = lacks(asking.session, asking.task, again=bool(asking.session.budgets.charged([run.id])))
+        lack = lacks(asking.session, asking.task, run)
         return waits if lack is None else {**waits, **budget_figures(asking.session, lack)}
     if waits is None or waits["what"] not in {"limit", "rate"}:
         return waits

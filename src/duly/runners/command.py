@@ -230,8 +230,7 @@ class Command:
 
     def _env(self, assignment: Assignment) -> dict[str, str] | str:
         """Give what the work shall see, or a sentence about a secret that is missing."""
-        around = self._environment()
-        env = {name: value for name, value in around.items() if not name.startswith(OURS)}
+        env = without_ours(self._environment())
         env |= told(assignment)
         given = assignment.action.get("env") or {}
         assert isinstance(given, Mapping)
@@ -332,6 +331,11 @@ def told(assignment: Assignment) -> dict[str, str]:
 
 def _rfc3339(instant: datetime) -> str:
     return instant.isoformat().replace("+00:00", "Z")
+
+
+def without_ours(environ: Mapping[str, str]) -> dict[str, str]:
+    """Give variables without those of our own, which mean the process that serves and not its work."""
+    return {name: value for name, value in environ.items() if not name.startswith(OURS)}
 
 
 def as_utf8(env: Mapping[str, str]) -> dict[str, str]:

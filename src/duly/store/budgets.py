@@ -91,14 +91,13 @@ SETTLE = Batch(_settle, tuple(_SETTLED))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
-    """What a claim sets aside: for whom it is counted, when, and how much."""
+    """What a claim sets aside: for whom it is counted, and how much."""
 
     run: str
     attempt: int
     task: str
     project: str
     """The project's key."""
-    at: datetime
     amounts: Amounts
 
 
@@ -167,7 +166,7 @@ class Budgets:
         return {row[0] for row in self._line.many(CHARGED, [(id_,) for id_ in sorted(set(run_ids))])}
 
     def reserve(self, claimed: Sequence[Charge], now: datetime) -> None:
-        """Set aside what these claims, which were won, may cost."""
+        """Set aside what these claims, which were won now, may cost."""
         if not claimed:
             return
         rows = [
@@ -176,7 +175,7 @@ class Budgets:
                 one.attempt,
                 one.task,
                 one.project,
-                to_us(one.at),
+                to_us(now),
                 1,
                 *(getattr(one.amounts, kind) for kind in KINDS),
             )

@@ -35,7 +35,7 @@ def hello(agent: Agent, secrets: Secrets, nursery: Nursery, streams: Streams) ->
         given = {name: secrets.fill(value) for name, value in agent.env.items()}
     except Missing as missing:
         return str(missing), False
-    around = {name: value for name, value in os.environ.items() if not name.startswith(command.OURS)}
+    around = command.without_ours(os.environ)
     with tempfile.TemporaryDirectory(prefix="duly-agent-") as place:
         assignment = _assignment(Path(place))
         folders.make_folder(assignment.folder)

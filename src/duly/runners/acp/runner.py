@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
-from zoneinfo import ZoneInfo
 
 from duly import zones
 from duly.core.action_fields import PROMPT_FILE_MOST
@@ -123,7 +122,7 @@ class Acp:
         return talk, env
 
     def _env(self, agent: Agent, assignment: Assignment) -> dict[str, str]:
-        around = {name: value for name, value in os.environ.items() if not name.startswith(command.OURS)}
+        around = command.without_ours(os.environ)
         given = {name: self._secrets.fill(value) for name, value in agent.env.items()}
         return command.as_utf8(around | given | command.told(assignment))
 
@@ -186,7 +185,7 @@ def _prompt(assignment: Assignment, cwd: str) -> str:
         run=assignment.run,
         attempt=assignment.attempt,
         due_at=assignment.due_at,
-        zone=_zone(assignment.zone),
+        zone=zones.zone(assignment.zone),
         input=assignment.input,
         event=None if assignment.event is None else assignment.event.body,
     )
@@ -214,10 +213,6 @@ def _read(path: Path) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise _Unread(f"the prompt file {path} is not UTF-8 (byte {error.start})") from None
-
-
-def _zone(name: str) -> ZoneInfo:
-    return zones.zone(name)
 
 
 def _not_begun(reason: str, error: str, *, word: OutcomeWord = "failed") -> Outcome:
