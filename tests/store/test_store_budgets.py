@@ -344,11 +344,24 @@ def test_of_an_agent_that_tells_nothing_the_estimate_stays_and_a_death_costs_wha
         s.at(NINE + MINUTE)
         s.plan()
         quiet, died = sorted(claim_agents(s), key=lambda one: one.definition.name == "died")
-        s.settle(quiet, Outcome(word="succeeded", agent={"session": "ses_1"}))
+        s.settle(quiet, Outcome(word="succeeded", agent={"session": "ses_1", "prompted": True}))
         assert amounts(s, "store") == (Amounts(runs=1, tokens=500), Amounts(runs=1, tokens=500))
         told = {"usage": {"tokens_in": 70, "tokens_out": 7}}
         s.settle(died, Interrupted(why="holder_died", ended_at=s.clock.moment, agent=told))
         assert amounts(s, "store") == (Amounts(runs=2, tokens=577), Amounts())
+
+
+def test_an_agent_that_could_not_be_prompted_costs_nothing_but_its_run(tmp_path: Path) -> None:
+    with scene(tmp_path) as s:
+        set_amounts(s, tokens=10_000)
+        prompted(s, "one", estimate=Amounts(tokens=500), retries=2, retry_after=MINUTE)
+        s.at(NINE + MINUTE)
+        s.plan()
+        for agent, spent in (({}, 0), ({"session": "ses_1"}, 0), ({"session": "ses_2", "prompted": True}, 500)):
+            [won] = claim_agents(s)
+            s.settle(won, Outcome(word="failed", reason="preflight", error="it is not there", agent=agent))
+            assert amounts(s, "store") == (Amounts(runs=1, tokens=spent), Amounts())
+            s.at(s.run(won.run.id).not_before)
 
 
 def test_each_attempt_of_a_run_is_charged_with_its_own_share(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 from duly.core.amounts import KINDS, MICRO, Allowance, Amounts, Per
 from duly.core.run import Run, Step
+from duly.core.spoken import PROMPTED
 from duly.core.usage import COST, TOKENS, number
 from duly.core.wallclock import instant_of, instants_of, law, offset_at, whole_seconds
 
@@ -117,10 +118,11 @@ def spent_in(step: Step) -> tuple[int | None, int | None]:
     """Give what the attempt that a step ends has cost, in tokens and in millionths of a dollar, as far as it was told.
 
     None leaves what was set aside for it: an agent that tells nothing is taken at its estimate. What died is charged
-    with what it had told until then, and no more.
+    with what it had told until then, and no more; what never prompted its agent costs nothing.
     """
     before, after = _usage(step.before), _usage(step.after)
-    unknown = 0 if any(entry.kind == "swept" for entry in step.entries) else None
+    free = any(entry.kind == "swept" for entry in step.entries) or not step.after.agent.get(PROMPTED)
+    unknown = 0 if free else None
     tokens, usd_micro = unknown, unknown
     if not after.keys().isdisjoint(TOKENS):
         tokens = max(0, int(sum(after.get(name, 0) - before.get(name, 0) for name in TOKENS)))

@@ -1,10 +1,13 @@
-"""What a run keeps of its turns with an agent: the session of the last one, and what all of them cost."""
+"""What a run keeps of its turns with an agent: the session of the last one, whether that was prompted, and the cost."""
 
 from collections.abc import Mapping
 
 from duly.core import usage
 from duly.core.run import Run, Step
 from duly.core.values import changed
+
+PROMPTED = "prompted"
+"""Kept of a run whose last attempt may have reached its agent: what did not, cost nothing."""
 
 
 def spoken_to(run: Run, *, agent: Mapping[str, object]) -> Step:
@@ -21,13 +24,13 @@ def in_attempt(kept: Mapping[str, object], told: Mapping[str, object]) -> dict[s
 def after_attempt(kept: Mapping[str, object], told: Mapping[str, object]) -> dict[str, object]:
     """Give what a run keeps after an attempt that told this of itself; where that had no session, none is shown."""
     if not told:
-        return dict(kept)
+        return {name: value for name, value in kept.items() if name != PROMPTED}
     before, now = kept.get("usage"), told.get("usage")
     spent = usage.added(
         before if isinstance(before, Mapping) else {}, now if isinstance(now, Mapping) else {}, same_session=False
     )
     out: dict[str, object] = {"session": told.get("session")}
-    return out | ({"usage": spent} if spent else {})
+    return out | ({PROMPTED: True} if told.get(PROMPTED) else {}) | ({"usage": spent} if spent else {})
 
 
 def shown(kept: Mapping[str, object]) -> dict[str, object]:
