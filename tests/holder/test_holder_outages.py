@@ -116,6 +116,13 @@ def test_a_holder_that_stood_still_past_its_lease_says_so(stage: Stage) -> None:
     assert spans(stage) == [("frozen", START + 99 * SECOND, START + 199 * SECOND)]
 
 
+def test_a_holder_that_stood_still_before_its_first_round_says_so_too(stage: Stage) -> None:
+    holder = stage.holder()
+    stage.clock.pass_(100 * SECOND)
+    holder.step()
+    assert spans(stage) == [("frozen", START, START + 100 * SECOND)]
+
+
 def test_recording_starts_nothing_and_clean_downtime_with_nothing_due_is_one_entry(stage: Stage) -> None:
     stage.add("later", "daily 23:00")
     until_idle(stage.holder())

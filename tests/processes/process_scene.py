@@ -127,6 +127,27 @@ class Place:
         with contextlib.closing(sqlite3.connect(self.store, timeout=30)) as connection, connection:
             connection.execute(statement, given)
 
+    def freeze(self, process: subprocess.Popen[str]) -> None:
+        """Stop a server outside of any write: one that holds a file's only writer is ended by whoever is blocked."""
+
+        def frozen() -> bool:
+            os.kill(process.pid, signal.SIGSTOP)
+            if not isinstance(self.address, Address) or self._may_write():
+                return True
+            os.kill(process.pid, signal.SIGCONT)
+            return False
+
+        wait_for(frozen)
+
+    def _may_write(self) -> bool:
+        with contextlib.closing(sqlite3.connect(self.store, timeout=0.5, isolation_level=None)) as connection:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                return False
+            connection.execute("ROLLBACK")
+            return True
+
     def ended(self) -> Any:
         """The first run that ends, as JSON has it; waits for it without a process a look."""
         wait_for(lambda: self.rows("SELECT 1 FROM runs WHERE state = 'ended'"))

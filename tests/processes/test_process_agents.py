@@ -196,7 +196,7 @@ def test_a_frozen_holders_agent_is_ended_before_anybody_tries_again(agents: Agen
     first = place.serve(lease="8s")
     place.duly("run", "ask")
     turn = wait_for_turn(agents)
-    os.kill(first.pid, signal.SIGSTOP)
+    place.freeze(first)
     place.serve(lease="8s")
     wait_for_turn(agents, 2)
     assert not alive(turn["pid"])

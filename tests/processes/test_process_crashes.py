@@ -78,7 +78,7 @@ def test_a_frozen_holders_child_has_ended_before_its_successor_starts_and_the_wo
 ) -> None:
     frozen = place.serve(lease="6s")
     pid = start_slow(place, "--on-interrupt", "retry")
-    os.kill(frozen.pid, signal.SIGSTOP)
+    place.freeze(frozen)
     second = place.serve(lease="6s")
     wait_for(lambda: len(place.seen()) == 2)
     assert not alive(pid)

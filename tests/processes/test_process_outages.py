@@ -49,7 +49,7 @@ def test_a_stop_a_kill_and_a_freeze_are_told_apart_each_with_what_was_missed_by_
     wait_a_second_after_the_last_beat(place)
     third = place.serve(lease="6s")
     wait_for_outage(place, "died")
-    os.kill(third.pid, signal.SIGSTOP)
+    place.freeze(third)
     frozen = place.rows("SELECT last_beat_us FROM holders WHERE id = ?", place.id_of(third))[0][0]
     wait_past(frozen, 9_000_000)
     os.kill(third.pid, signal.SIGCONT)

@@ -168,7 +168,7 @@ def test_a_server_frozen_while_its_gate_is_asked_begins_nothing_when_it_wakes(pl
     place.duly("add", "gated", "--when", "manual", "--gate", GATE, "--shell", FAILING)
     place.duly("run", "gated")
     pid = asked(place, 1)
-    os.kill(frozen.pid, signal.SIGSTOP)
+    place.freeze(frozen)
     second = place.serve(lease="6s")
     asked(place, 2)
     assert not alive(pid)

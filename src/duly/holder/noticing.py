@@ -35,7 +35,11 @@ class Noticing:
         self._pending: list[Outage] = []
 
     def begin(self, session: Session) -> None:
-        """Tell, at the begin of a life that finds nobody else alive, for how long nobody served."""
+        """Tell, at the begin of a life that finds nobody else alive, for how long nobody served.
+
+        The clocks are looked at here for the first time: a life that stands still before its first round is one too.
+        """
+        self.look()
         if self._others(session):
             return
         row = session.holders.last_seen(self._holder)
