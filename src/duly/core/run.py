@@ -83,6 +83,10 @@ class Run:
     log_cut: int = 0
     agent: Mapping[str, object] = field(default_factory=dict)
     """Of an agent: the `session` of its last turn, and the `usage` of all its turns, as far as told."""
+    question: str | None = None
+    """The last question that its work asked."""
+    answered_at: datetime | None = None
+    """While it is parked, and in the attempt that goes on from there: when its question was answered."""
 
 
 @value

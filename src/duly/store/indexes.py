@@ -21,6 +21,7 @@ from duly.store.tables import (
     limits,
     missed,
     pauses,
+    questions,
     runs,
     skips,
     task_limits,
@@ -85,6 +86,11 @@ ALL = (
     _index("skips_task", skips.c.task, skips.c.first_us),
     _index("events_key", events.c.source, events.c.key, unique=True, where="key IS NOT NULL"),
     _index("events_at", events.c.at_us),
+    # Parked runs whose question is answered: they have their seat, and may go on.
+    _index("runs_ready", runs.c.answered_us, where="state = 'parked' AND answered_us IS NOT NULL"),
+    _index("questions_open", questions.c.until_us, where="state = 'open'"),
+    _index("questions_run", questions.c.run),
+    _index("questions_task", questions.c.task),
     _index("task_sources_source", task_sources.c.source),
     _index("throttles_until", throttles.c.until_us),
 )

@@ -132,6 +132,7 @@ READ_RUN: Mapping[str, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] =
         lambda stored: tuple(json.loads(stored)) if stored else (),
         lambda args: json.dumps(args, ensure_ascii=False) if args else None,
     ),
+    "answered_us": ("answered_at", at, us),
     "cancel_why": ("cancel_why", *_kept("cancelled_by_hand")),
     "cancel_how": ("cancel_how", *_kept("term")),
 }

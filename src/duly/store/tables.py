@@ -142,6 +142,33 @@ runs = Table(
     Column("args", Text),
     Column("spread_us", BigInteger, nullable=False, server_default="0"),
     Column("agent", Text),
+    # The last question its work asked, and since when a parked run may go on with the answer.
+    Column("question", Text),
+    Column("answered_us", BigInteger),
+)
+
+# What the work of a run asked a person, with the answer; `until_us` and `otherwise`: its rules as it was asked.
+questions = Table(
+    "questions",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("run", Text, nullable=False),
+    Column("task", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("asked_us", BigInteger, nullable=False),
+    Column("until_us", BigInteger, nullable=False),
+    Column("otherwise", Text, nullable=False),  # fail, deny
+    Column("attached", Integer, nullable=False),  # whether the work lives while it waits
+    Column("kind", Text, nullable=False),  # permission, question
+    Column("text", Text, nullable=False),
+    Column("options", Text, nullable=False),
+    Column("about", Text, nullable=False),
+    Column("state", Text, nullable=False),  # open, answered, expired
+    Column("answer", Text),  # allow, deny, text
+    Column("said", Text),
+    Column("note", Text),
+    Column("answered_by", Text),
+    Column("answered_us", BigInteger),
 )
 
 missed = Table(

@@ -18,6 +18,7 @@ def upgrade() -> None:
     _columns()
     _crowd_tables()
     _event_tables()
+    _question_table()
     _other_tables()
     _fill()
     _indexes()
@@ -48,6 +49,8 @@ def _columns() -> None:
     op.add_column("runs", sa.Column("args", sa.Text()))
     op.add_column("runs", sa.Column("spread_us", sa.BigInteger(), nullable=False, server_default="0"))
     op.add_column("runs", sa.Column("agent", sa.Text()))
+    op.add_column("runs", sa.Column("question", sa.Text()))
+    op.add_column("runs", sa.Column("answered_us", sa.BigInteger()))
     op.add_column("missed", sa.Column("expires_us", sa.BigInteger()))
 
 
@@ -147,6 +150,30 @@ def _event_tables() -> None:
     )
 
 
+def _question_table() -> None:
+    op.create_table(
+        "questions",
+        sa.Column("id", sa.Text(), primary_key=True),
+        sa.Column("run", sa.Text(), nullable=False),
+        sa.Column("task", sa.Text(), nullable=False),
+        sa.Column("attempt", sa.Integer(), nullable=False),
+        sa.Column("asked_us", sa.BigInteger(), nullable=False),
+        sa.Column("until_us", sa.BigInteger(), nullable=False),
+        sa.Column("otherwise", sa.Text(), nullable=False),
+        sa.Column("attached", sa.Integer(), nullable=False),
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("text", sa.Text(), nullable=False),
+        sa.Column("options", sa.Text(), nullable=False),
+        sa.Column("about", sa.Text(), nullable=False),
+        sa.Column("state", sa.Text(), nullable=False),
+        sa.Column("answer", sa.Text()),
+        sa.Column("said", sa.Text()),
+        sa.Column("note", sa.Text()),
+        sa.Column("answered_by", sa.Text()),
+        sa.Column("answered_us", sa.BigInteger()),
+    )
+
+
 def _other_tables() -> None:
     op.create_table(
         "log_pieces",
@@ -214,6 +241,10 @@ def _indexes() -> None:
     _index("events_key", "events", ["source", "key"], unique=True, where="key IS NOT NULL")
     _index("events_at", "events", ["at_us"])
     _index("runs_event", "runs", ["event"], where="event IS NOT NULL")
+    _index("runs_ready", "runs", ["answered_us"], where="state = 'parked' AND answered_us IS NOT NULL")
+    _index("questions_open", "questions", ["until_us"], where="state = 'open'")
+    _index("questions_run", "questions", ["run"])
+    _index("questions_task", "questions", ["task"])
     _index("task_sources_source", "task_sources", ["source"])
     _index("throttles_until", "throttles", ["until_us"])
 
