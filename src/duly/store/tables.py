@@ -20,6 +20,10 @@ projects = Table(
     Column("name", Text, nullable=False),
     Column("created_us", BigInteger, nullable=False),
     Column("dir", Text),
+    # Where the folder was named: that host reads its loop files.
+    Column("dir_host", Text),
+    # What the last look at its loop files found wrong, as JSON; nothing where all is well.
+    Column("loops", Text),
     # Rises with every claim of one of its runs while others wait: who had its turn longest ago is next.
     Column("turn", BigInteger, nullable=False, server_default="0"),
 )

@@ -27,6 +27,8 @@ def upgrade() -> None:
 
 def _columns() -> None:
     op.add_column("projects", sa.Column("dir", sa.Text()))
+    op.add_column("projects", sa.Column("dir_host", sa.Text()))
+    op.add_column("projects", sa.Column("loops", sa.Text()))
     op.add_column("projects", sa.Column("turn", sa.BigInteger(), nullable=False, server_default="0"))
     op.add_column("tasks", sa.Column("seats", sa.Integer(), nullable=False, server_default="1"))
     op.add_column("tasks", sa.Column("rank", sa.Integer(), nullable=False, server_default="0"))
