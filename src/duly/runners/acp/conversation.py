@@ -7,15 +7,16 @@ started the agent's process ends that.
 import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from duly import __version__, clock
-from duly.core.permissions import Permission, Unattended
-from duly.core.turns import Ours, Turn
+from duly.core.turns import Ours
 from duly.runners.acp.hearing import Heard, usage_told
-from duly.runners.acp.telling import Log
 from duly.runners.acp.wire import Wire, reader, writer
+from duly.runners.agent_process import Pipes
+from duly.runners.prompting import Heeded, Talk, Unfit
+from duly.runners.telling import Log
 from duly.runners.turn_file import Left
 
 if TYPE_CHECKING:
@@ -32,48 +33,8 @@ LAST_LINE_MOST = 500
 STDERR_BYTES = 65_536
 
 
-class Unfit(Exception):
-    """The agent cannot do what the task asks, and nothing was asked of it yet: `reason` and words."""
-
-    def __init__(self, reason: str, words: str) -> None:
-        super().__init__(words)
-        self.reason = reason
-
-
 class Nonsense(Exception):
     """The agent answered what the protocol has not."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pipes:
-    """Our ends of the agent's streams, and of its log."""
-
-    stdin: int
-    stdout: int
-    stderr: int
-    log: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Talk:
-    """What shall be said: in which folder, with which model, which prompt, for how long, answered how."""
-
-    cwd: str
-    model: str | None
-    prompt: str
-    timeout_s: float
-    idle_s: float | None
-    unattended: Unattended
-    permissions: tuple[Permission, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heeded:
-    """How a conversation ended; `unfit`: its agent could not be prompted at all."""
-
-    turn: Turn
-    left: Left
-    unfit: Unfit | None = None
 
 
 class Conversation:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from duly.core import permissions, usage
 from duly.core.permissions import Permission, Question, Unattended
 from duly.core.turns import End, Ours, Turn
-from duly.runners.acp.telling import Log
+from duly.runners.telling import Log
 
 SAID_MOST = 1024 * 1024
 """Characters of the agent's last words that are kept to judge them; a longer text is no error in disguise."""

@@ -17,11 +17,12 @@ from duly.core.agent_config import Agent
 from duly.ports import Assignment
 from duly.runners import command, folders
 from duly.runners.acp import wire
-from duly.runners.acp.conversation import Nonsense, Pipes, Unfit, error_told, greet, named
-from duly.runners.acp.process import Process
-from duly.runners.acp.telling import Log
+from duly.runners.acp.conversation import Nonsense, error_told, greet, named
+from duly.runners.agent_process import Pipes, Process
 from duly.runners.nurseries import Forbidden, NotStarted, Nursery
+from duly.runners.prompting import Unfit
 from duly.runners.streams import Streams
+from duly.runners.telling import Log
 from duly.secrets import Missing, Secrets
 
 TIMEOUT = timedelta(seconds=60)

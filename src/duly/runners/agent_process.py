@@ -3,10 +3,10 @@
 import os
 import select
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from duly.ports import Assignment, Detached, Outcome
 from duly.runners import keeping, nurseries
-from duly.runners.acp.conversation import Pipes
 from duly.runners.ask import Ask
 from duly.runners.command import Command
 from duly.runners.nurseries import Forbidden, NotStarted, Nursery, Started
@@ -14,6 +14,16 @@ from duly.runners.nurseries import Forbidden, NotStarted, Nursery, Started
 GRACE_S = 10.0
 LEAVES_WITHIN_S = 2.0
 """An agent whose input was closed has so long to leave by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pipes:
+    """Our ends of the agent's streams, and of its log."""
+
+    stdin: int
+    stdout: int
+    stderr: int
+    log: int
 
 
 class Process:

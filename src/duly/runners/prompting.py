@@ -1,0 +1,186 @@
+"""What every attempt of a prompt has, whatever its agent speaks: what shall be said, and how its end is judged."""
+
+import contextlib
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from duly import zones
+from duly.core.action_fields import PROMPT_FILE_MOST
+from duly.core.agent_config import Agent
+from duly.core.permissions import Permission, Unattended
+from duly.core.turns import Judged, Turn, judge
+from duly.ports import Assignment, Outcome, OutcomeWord
+from duly.prompts.making import Facts, make
+from duly.runners import command, folders, logs, turn_file
+from duly.runners.agent_process import Process
+from duly.runners.turn_file import Left
+from duly.secrets import Missing, Secrets
+
+ERROR_MOST = 2_000
+NOT_STARTED = ("not_found", "not_executable", "no_directory")
+
+
+class Unfit(Exception):
+    """The agent cannot do what the task asks, and nothing was asked of it yet: `reason` and words."""
+
+    def __init__(self, reason: str, words: str) -> None:
+        super().__init__(words)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Talk:
+    """What shall be said: in which folder, with which model, which prompt, for how long, answered how."""
+
+    cwd: str
+    model: str | None
+    prompt: str
+    timeout_s: float
+    idle_s: float | None
+    unattended: Unattended
+    permissions: tuple[Permission, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heeded:
+    """How a conversation ended; `unfit`: its agent could not be prompted at all."""
+
+    turn: Turn
+    left: Left
+    unfit: Unfit | None = None
+
+
+def prepared(agent: Agent, assignment: Assignment, secrets: Secrets) -> tuple[Talk, dict[str, str]] | Outcome:
+    """Put together what shall be said, and the agent's own variables; an Outcome says why not. Starts nothing."""
+    action = assignment.action
+    cwd = action.get("cwd")
+    cwd = cwd if isinstance(cwd, str) else str(Path.home())
+    if not Path(cwd).is_dir():
+        return not_begun("no_directory", f"the working directory {cwd} is missing")
+    if assignment.args:
+        return not_begun("preflight", "an agent takes no further arguments; give --input instead")
+    try:
+        text = _prompt(assignment, cwd)
+        folders.make_folder(assignment.folder)
+        if assignment.input is not None:
+            folders.write_private(assignment.folder / "input", assignment.input)
+        if assignment.event is not None:
+            folders.write_private(assignment.folder / command.EVENT, assignment.event.body)
+        given = {name: secrets.fill(value) for name, value in agent.env.items()}
+    except Missing as missing:
+        return not_begun("preflight", f"the agent {agent.name}: {missing}")
+    except _Unread as unread:
+        return not_begun("preflight", str(unread))
+    except OSError as error:
+        return not_begun("preflight", f"the attempt's folder cannot be made: {error}")
+    model = action.get("model")
+    talk = Talk(
+        cwd=cwd,
+        model=model if isinstance(model, str) else None,
+        prompt=text,
+        timeout_s=assignment.timeout.total_seconds(),
+        idle_s=None if assignment.idle_timeout is None else assignment.idle_timeout.total_seconds(),
+        unattended=assignment.unattended,
+        permissions=assignment.permissions,
+    )
+    return talk, given
+
+
+def around() -> dict[str, str]:
+    """Give the environment that agents have from us: ours, without our own variables."""
+    return command.without_ours(os.environ)
+
+
+def ended(assignment: Assignment, process: Process, heeded: Heeded, secrets: Secrets) -> Outcome:
+    """Judge the turn, keep that, end the process, and say both."""
+    judged = _judged(heeded)
+    error = None if judged.error is None else secrets.mask(judged.error)[:ERROR_MOST]
+    left = replace(heeded.left, word=judged.word, reason=judged.reason, error=error)
+    with contextlib.suppress(OSError):  # it is settled by us: only who takes it over from us would miss it
+        turn_file.write(assignment.folder, left)
+    ended = process.end(at_once=heeded.turn.ours is not None)
+    if ended.reason in NOT_STARTED or (ended.reason == "preflight" and not ended.side_effect):
+        return ended
+    outcome = turn_file.outcome(left, ended)
+    if ended.reason == "lease_lost":
+        return replace(outcome, word="cancelled", reason="lease_lost")
+    if heeded.turn.end == "gone" and heeded.turn.ours is None:
+        if ended.reason == "timeout":
+            return replace(outcome, word="timed_out", reason="timeout", error=ended.error)
+        outcome = replace(outcome, error=_gone(outcome, heeded))
+    if heeded.unfit is not None:
+        outcome = replace(outcome, side_effect=False)
+    return replace(outcome, log_bytes=max(outcome.log_bytes, logs.size(assignment.folder)))
+
+
+def masked(outcome: Outcome, secrets: Secrets) -> Outcome:
+    """Give an outcome whose error tells no secret, and is no longer than an error may be."""
+    if outcome.error is None:
+        return outcome
+    return replace(outcome, error=secrets.mask(outcome.error)[:ERROR_MOST])
+
+
+def not_begun(reason: str, error: str, *, word: OutcomeWord = "failed") -> Outcome:
+    """Give the outcome of an attempt that asked nothing of anybody."""
+    return Outcome(word=word, reason=reason, error=error, side_effect=False)
+
+
+class _Unread(Exception):
+    """The prompt cannot be had; in words."""
+
+
+def _judged(heeded: Heeded) -> Judged:
+    if heeded.unfit is not None and heeded.turn.ours is None:
+        return Judged(word="failed", reason=heeded.unfit.reason, error=str(heeded.unfit))
+    return judge(heeded.turn)
+
+
+def _gone(outcome: Outcome, heeded: Heeded) -> str:
+    """Tell of an agent that went away in the middle of its turn, with how its process ended."""
+    if heeded.turn.error is not None:
+        return outcome.error or heeded.turn.error
+    how = "it closed its output"
+    if outcome.signal is not None:
+        how = f"it was ended by signal {outcome.signal}"
+    elif outcome.exit_code is not None:
+        how = f"it ended with exit status {outcome.exit_code}"
+    last = f"; its last line: {heeded.turn.last_line}" if heeded.turn.last_line else ""
+    return f"the agent went away in the middle of its turn: {how}{last}"
+
+
+def _prompt(assignment: Assignment, cwd: str) -> str:
+    given, file = assignment.action.get("prompt"), assignment.action.get("prompt_file")
+    text = given if isinstance(given, str) else _read(Path(cwd) / str(file))
+    facts = Facts(
+        run=assignment.run,
+        attempt=assignment.attempt,
+        due_at=assignment.due_at,
+        zone=zones.zone(assignment.zone),
+        input=assignment.input,
+        event=None if assignment.event is None else assignment.event.body,
+    )
+    made = make(text, facts)
+    size = len(made.encode("utf-8", "replace"))
+    if size > PROMPT_FILE_MOST:
+        raise _Unread(
+            f"the prompt has {size:,} bytes with all that is put into it, and {PROMPT_FILE_MOST:,} are allowed"
+        )
+    if not made.strip():
+        raise _Unread("the prompt is empty")
+    return made
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(PROMPT_FILE_MOST + 1)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no file's name"
+        raise _Unread(f"the prompt file {path} cannot be read: {why}") from None
+    if len(data) > PROMPT_FILE_MOST:
+        raise _Unread(f"the prompt file {path} is larger than {PROMPT_FILE_MOST:,} bytes")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise _Unread(f"the prompt file {path} is not UTF-8 (byte {error.start})") from None
