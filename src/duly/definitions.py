@@ -30,8 +30,10 @@ from duly.core.amounts import BOUND_MOST
 from duly.core.definition_json import ACTION_KINDS, ACTION_NAMES, RULE_NAMES, TOP, definition_from_json
 from duly.core.field import Field as Row
 from duly.core.fields import FIELDS, LABEL_KEY_MOST, LABEL_VALUE_MOST, NAME_MOST, TRIGGERS_MOST
+from duly.core.matching import EXPRESSION_MOST
 from duly.core.reading import read_field, refuse_unknown, shown
 from duly.core.rule_fields import PATTERN_MOST, RULES, WEIGHT_MOST, WORD_MOST
+from duly.core.success_reading import EXIT_MOST, EXITS_MOST
 from duly.core.task import Definition
 from duly.core.triggers import Every, Trigger, Triggers
 from duly.errors import Invalid
@@ -45,6 +47,16 @@ PERMISSION = {
     "required": ["tool", "action"],
     "additionalProperties": False,
     "properties": {"tool": PART_OF_PERMISSION, "pattern": PART_OF_PERMISSION, "action": {"enum": ["allow", "deny"]}},
+}
+EXIT = {"type": "integer", "minimum": 0, "maximum": EXIT_MOST}
+SUCCESS = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "exit": {"anyOf": [EXIT, {"type": "array", "minItems": 1, "maxItems": EXITS_MOST, "items": EXIT}]},
+        "matches": {"type": "string", "minLength": 1, "maxLength": EXPRESSION_MOST},
+        "file": {"type": "string", "minLength": 1},
+    },
 }
 
 
@@ -218,6 +230,7 @@ def _schema(field: Row) -> dict[str, Any]:
         "prompt": {**texts, "minLength": 1, "maxLength": field.most},
         "file": {**texts, "minLength": 1},
         "permissions": {"type": "array", "maxItems": field.most, "items": PERMISSION},
+        "success": SUCCESS,
         "budget": _amounts("runs", "tokens", per=True),
         "estimate": _amounts("tokens"),
         "gate": {

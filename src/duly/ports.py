@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 from duly.core.events import Event
 from duly.core.permissions import Permission, Unattended
 from duly.core.reasons import Refusal
+from duly.core.successes import Success
 from duly.core.values import value
 
 How = Literal["term", "kill", "detach"]
@@ -48,6 +49,8 @@ class Assignment:
     """The task's time zone, by its IANA name."""
     unattended: Unattended = "deny"
     permissions: tuple[Permission, ...] = ()
+    success_when: Success | None = None
+    """What the task calls a success, beside the end of the work."""
     folder: Path
     """The attempt's folder in the run folder: lock, begun, end, exit and log. The runner makes it."""
 

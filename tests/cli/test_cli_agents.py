@@ -139,3 +139,32 @@ def test_doctor_greets_each_agent_and_names_those_that_do_not_answer(scene: Scen
     assert "NOWHERE" in told["poor"][1]
     assert "no key" in told["dumb"][1]
     assert "exit status 3" in told["dumb"][1]
+
+
+def test_a_success_is_written_shown_edited_whole_and_cleared(scene: Scene) -> None:
+    words = ("--success-when", "exit=0,3", "--success-when", "matches=a=b, c")
+    scene.ok("add", "one", "--when", "manual", *words, "--", "true")
+    task = scene.ok("show", "one", "--json").json
+    assert task["rules"]["success_when"] == {"exit": [0, 3], "matches": "a=b, c"}
+    assert "success_when exit=0,3 'matches=a=b, c'" in scene.ok("show", "one").out
+    scene.ok("edit", "one", "--success-when", '{"file": "x y"}')
+    assert scene.ok("show", "one", "--json").json["rules"]["success_when"] == {"file": "x y"}
+    scene.ok("edit", "one", "--clear", "success_when")
+    assert scene.ok("show", "one", "--json").json["rules"]["success_when"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--success-when", "exit"), "has no ="),
+        (("--success-when", "exit=x"), "is not a whole number"),
+        (("--success-when", "exit=0", "--success-when", "exit=1"), "given twice"),
+        (("--success-when", "exits=0"), "there is no such field"),
+        (("--success-when", "matches=("), "no regular expression"),
+        (("--success-when", "{"), "it is not JSON"),
+    ],
+)
+def test_a_success_that_is_none_is_refused_with_what_is_wrong(scene: Scene, words: tuple[str, ...], said: str) -> None:
+    refused = scene.call("add", "one", "--when", "manual", *words, "--", "true")
+    assert refused.code == 2
+    assert said in refused.err

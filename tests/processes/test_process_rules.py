@@ -77,3 +77,28 @@ def test_what_a_command_leaves_running_is_told_with_what_became_of_it(place: Pla
     assert server.wait(30) == 0
     assert alive(stays), "it outlives who served it"
     assert place.duly("verify").stdout.strip().endswith("hold on this store")
+
+
+def test_what_a_task_calls_a_success_is_asked_by_whoever_settles_it(place: Place) -> None:
+    rule = ("--success-when", "exit=0,7", "--success-when", "matches=^ok: [0-9]+$", "--success-when", "file=out.md")
+    line = (
+        'echo $$ >> pids; while ! test -e go; do sleep 0.02; done; echo ok: 12; test -e out.md; echo x > "$1"; exit 7'
+    )
+    place.duly("add", "a", "--when", "manual", *rule, "--shell", line)
+    assert "success_when exit=0,7 'matches=^ok: [0-9]+$' file=out.md" in " ".join(shown(place, "a").split())
+    place.duly("run", "a", "--", "other.md")
+    place.duly("run", "a", "--queue", "--", "out.md")
+    first = place.serve()
+    wait_for((place.home / "pids").exists)
+    first.kill()
+    first.wait()
+    (place.home / "go").touch()
+    wait_for((place.home / "other.md").exists)
+    place.serve()
+    wait_for(lambda: [one["state"] for one in place.json("runs")["items"]] == ["ended", "ended"])
+    second, run = place.json("runs")["items"]
+    assert (run["outcome"], run["reason"], run["exit_code"]) == ("failed", "success_rule", 7)
+    assert run["error"] == "there is no file out.md"
+    assert "there is no file out.md" in shown(place, run["id"])
+    assert (second["outcome"], second["reason"], second["exit_code"], second["error"]) == ("succeeded", None, 7, None)
+    assert place.duly("verify").returncode == 0

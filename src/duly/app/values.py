@@ -41,6 +41,7 @@ class Rules(TypedDict, total=False):
     retry_up_to: Span
     on_interrupt: Literal["fail", "retry"]
     gate: str | Mapping[str, object]
+    success_when: Mapping[str, object]
     pause_after: int
     spread: Span
     gap: Literal["run", "skip"]

@@ -17,6 +17,7 @@ from duly.cli.table import Cell, pairs, plain, trimmed
 from duly.cli.words import many
 from duly.core.action_fields import FIELDS_OF
 from duly.core.amounts import WORDS
+from duly.core.successes import PARTS
 from duly.errors import Invalid
 
 if TYPE_CHECKING:
@@ -96,9 +97,11 @@ def _other_prompt(patch: dict[str, object]) -> None:
 
 
 def _whole_amounts(patch: dict[str, object]) -> None:
-    """A budget or an estimate takes the place of what stood there, whole."""
+    """A budget, an estimate or a success takes the place of what stood there, whole."""
     rules = patch.get("rules")
     if isinstance(rules, dict):
+        if "success_when" in rules:
+            rules["success_when"] = dict.fromkeys(PARTS) | rules["success_when"]
         for name in AMOUNTS & rules.keys():
             rules[name] = dict.fromkeys(WORDS.values()) | rules[name]
 

@@ -79,7 +79,7 @@ def _option(field: Field, editing: bool) -> click.Option:
         return click.Option([name, field.name], is_flag=True, help=text)
     return click.Option(
         [name, field.name],
-        multiple=field.kind in {"pairs", "env", "triggers", "weights", "words", "permissions"},
+        multiple=field.kind in {"pairs", "env", "triggers", "weights", "words", "permissions", "success"},
         metavar=_metavar(field),
         # What is not given to an edit stays as it is; only rules can go back to a default.
         help=field.help if editing and field.place[0] != "rules" else _help(field),
@@ -122,6 +122,8 @@ def _json_of(field: Field, value: object) -> object:
         return _pairs(field, cast(Sequence[str], value))
     if field.kind == "permissions":
         return [_permission(field, word) for word in cast(Sequence[str], value)]
+    if field.kind == "success":
+        return _success(field, cast(Sequence[str], value))
     if field.kind in AMOUNTS and not str(value).lstrip().startswith("{"):
         return _amounts(field, str(value))
     if field.kind == "weights":
@@ -201,6 +203,20 @@ def _permission(field: Field, word: str) -> dict[str, str]:
         raise Invalid(f"{shown(word)} has no =", field=field.path, text=word, at=len(word), hint=hint)
     tool, colon, pattern = about.partition(":")
     return {"tool": tool, "action": action} | ({"pattern": pattern} if colon else {})
+
+
+def _success(field: Field, words: Sequence[str]) -> object:
+    """Read PART=VALUE, several of them together, into the object that the rule is in JSON."""
+    if len(words) == 1 and words[0].lstrip().startswith("{"):
+        return _json(field, words[0])
+    given: dict[str, object] = {}
+    for word in words:
+        part, mark, text = word.partition("=")
+        if not mark or part in given:
+            fault = f"{shown(part)} is given twice" if mark else f"{shown(word)} has no ="
+            raise Invalid(fault, field=field.path, text=word, at=0, hint="exit=0, matches=REGEX or file=PATH")
+        given[part] = [whole_number(one, f"{field.path}.exit") for one in text.split(",")] if part == "exit" else text
+    return given
 
 
 def _amounts(field: Field, text: str) -> dict[str, object]:

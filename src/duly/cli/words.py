@@ -95,6 +95,9 @@ def rule_text(value: object) -> str:
         case {"argv": argv, "timeout": timeout, "on_error": on_error}:
             line = argv[2] if list(argv[:2]) == ["sh", "-c"] and len(argv) == 3 else shlex.join(argv)
             return f"{line} (within {timeout}, {on_error} on error)"
+        case {"exit": _} | {"matches": _} | {"file": _}:
+            parts = cast(Mapping[str, object], value)
+            return " ".join(shlex.quote(f"{part}={_numbers(asked)}") for part, asked in parts.items())
         case Mapping():
             return " ".join(f"{key}={weight}" for key, weight in value.items()) or "none"
         case [{"tool": _}, *_]:
@@ -103,6 +106,10 @@ def rule_text(value: object) -> str:
             return " ".join(str(one) for one in value) or "none"
         case _:
             return str(value)
+
+
+def _numbers(asked: object) -> str:
+    return ",".join(map(str, asked)) if isinstance(asked, list) else str(asked)
 
 
 def permission_text(one: Mapping[str, object]) -> str:

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from duly.core import spans, triggers
 from duly.core.rule_fields import OF_AGENTS
 from duly.core.schedule import next_due
+from duly.core.successes import KINDS, success_to_json
 from duly.core.task import Definition, Rules, timeout_of
 from duly.errors import Invalid
 
@@ -45,6 +46,7 @@ def contradictions(definition: Definition, zone: ZoneInfo, now: datetime) -> Ite
     yield from _of_missing_partners(definition)
     yield from _of_spans(definition)
     yield from _of_agents(definition)
+    yield from _of_success(definition)
 
 
 def check_defaults(values: Mapping[str, object]) -> None:
@@ -140,6 +142,18 @@ def _of_agents(definition: Definition) -> Iterator[Contradiction]:
         if kind != "agent":
             text = f"it means agents alone, and what this task does is a {kind}"
             yield Contradiction(rule=name, message=text, hint="--agent, or without this rule", figures={"kind": kind})
+
+
+def _of_success(definition: Definition) -> Iterator[Contradiction]:
+    rule, kind = definition.rules.success_when, str(definition.action.get("kind"))
+    if rule is None or "success_when" not in definition.own_rules:
+        return
+    asked = [part for part in success_to_json(rule) if part not in KINDS.get(kind, ())]
+    if asked:
+        article = "an" if kind == "agent" else "a"
+        text = f"it asks for {' and '.join(asked)}, which {article} {kind} does not leave"
+        hint = f"{' or '.join(KINDS[kind])}" if kind in KINDS else "a command, or without this rule"
+        yield Contradiction(rule="success_when", message=text, hint=hint, figures={"kind": kind, "asked": asked})
 
 
 def _figures(**given: timedelta) -> dict[str, object]:

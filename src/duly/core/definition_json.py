@@ -16,6 +16,7 @@ from duly.core.fields import BY_PATH, FIELDS, TRIGGERS_MOST
 from duly.core.permissions import Permission, permission_to_json
 from duly.core.reading import read_field, refuse_unknown, shown
 from duly.core.rule_fields import RULES
+from duly.core.successes import Success, success_to_json
 from duly.core.task import Definition, Gate, Rules
 from duly.core.triggers import Trigger
 from duly.errors import Invalid
@@ -78,6 +79,8 @@ def rule_to_json(value: object) -> object:
             return allowance_to_json(value)
         case Amounts():
             return estimate_to_json(value)
+        case Success():
+            return success_to_json(value)
         case Gate():
             timeout = spans.write_span(value.timeout)
             return {"argv": list(value.argv), "timeout": timeout, "on_error": value.on_error}

@@ -29,6 +29,7 @@ Kind = Literal[
     "permissions",
     "budget",
     "estimate",
+    "success",
 ]
 
 

@@ -258,6 +258,12 @@ def _read_amounts(field: Field, value: object) -> object:
     return amount_reading.read(field, value)
 
 
+def _read_success(field: Field, value: object) -> object:
+    from duly.core import success_reading
+
+    return success_reading.read(field, value)
+
+
 def _read_path(field: Field, value: object) -> str:
     path = _text(value, field.path)
     if not path.startswith("/"):
@@ -364,4 +370,5 @@ _READERS: Mapping[Kind, Callable[[Field, object], object]] = {
     "permissions": _read_of_agent,
     "budget": _read_amounts,
     "estimate": _read_amounts,
+    "success": _read_success,
 }

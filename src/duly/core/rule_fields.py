@@ -158,6 +158,13 @@ ATTEMPTS: tuple[Field, ...] = (
         metavar="LINE",
     ),
     _rule(
+        "success_when",
+        "success",
+        "what a success is, beside the end of the work (may be repeated; all of it must hold)",
+        default_text="none",
+        metavar="exit=N,…|matches=REGEX|file=PATH",
+    ),
+    _rule(
         "pause_after",
         "count",
         "failures in a row after which the task is paused",
@@ -217,7 +224,20 @@ AGENTS: tuple[Field, ...] = (
 RULES: tuple[Field, ...] = (*LATE, *CROWD, *ATTEMPTS, *SCHEDULE, *AGENTS)
 
 OF_ONE_TASK = frozenset(
-    {"gap", "fold", "start", "until", "times", "remove_when_done", "gate", "limits", "needs", "permissions", "budget"}
+    {
+        "gap",
+        "fold",
+        "start",
+        "until",
+        "times",
+        "remove_when_done",
+        "gate",
+        "limits",
+        "needs",
+        "permissions",
+        "budget",
+        "success_when",
+    }
 )
 """Rules that mean one task's own schedule or work, and have no default for many."""
 OF_AGENTS = frozenset({"unattended", "permissions", "estimate"})

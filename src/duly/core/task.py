@@ -7,6 +7,7 @@ from typing import Literal
 
 from duly.core.amounts import Allowance, Amounts
 from duly.core.permissions import Permission, Unattended
+from duly.core.successes import Success
 from duly.core.triggers import Trigger
 from duly.core.values import value
 from duly.core.wallclock import Fold, Gap
@@ -75,6 +76,7 @@ class Rules:
     budget: Allowance | None = None
     estimate: Amounts | None = None
     """What one run is thought to cost, in tokens and money."""
+    success_when: Success | None = None
 
 
 @value

@@ -43,6 +43,7 @@ def hold(
         zone=definition.zone,
         unattended=definition.rules.unattended,
         permissions=definition.rules.permissions,
+        success_when=definition.rules.success_when,
         event=event,
         folder=folder_of(run_folder, run.id, run.fence),
     )

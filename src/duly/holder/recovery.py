@@ -21,7 +21,7 @@ from duly.holder.holdings import Holding
 from duly.holder.settling import Delivery, Interrupted, Returned, Verdict
 from duly.holder.sweeper import TakenOver
 from duly.ports import Outcome
-from duly.runners import keeping, turn_file
+from duly.runners import keeping, success, turn_file
 from duly.runners.traces import MACHINE, Traces
 from duly.store import Store
 
@@ -68,7 +68,7 @@ class Recovery:
             seen = self._traces.look(folder)
             match seen:
                 case keeping.Ended():
-                    return self._ended(seen.exit, silent=taken.silent)
+                    return self._ended(seen.exit, taken)
                 case keeping.KeeperAlive():
                     if not taken.silent and not is_attended(holding.runner):
                         return None
@@ -132,7 +132,7 @@ class Recovery:
         """Nothing lives, and no mark proves nothing: what was held counts as started (P3)."""
         seen = self._traces.look(taken.holding.assignment.folder)
         if isinstance(seen, keeping.Ended):
-            return keeping.outcome_from_exit(seen.exit)
+            return success.outcome_of(seen.exit, taken.holding.assignment)
         return self._died(taken.last_seen_at, "the machine was restarted while it ran")
 
     def _end(self, holding: Holding) -> None:
@@ -146,11 +146,11 @@ class Recovery:
                 return
             machine.pause(LOOK_EVERY_S)
 
-    def _ended(self, found: keeping.Exit, *, silent: bool) -> Verdict:
-        if found.get("ended_by") == "deadline" or (silent and found.get("ended_by") in {"term", "kill"}):
+    def _ended(self, found: keeping.Exit, taken: TakenOver) -> Verdict:
+        if found.get("ended_by") == "deadline" or (taken.silent and found.get("ended_by") in {"term", "kill"}):
             told = "its holder was silent past its lease, so its work was ended"
             return Interrupted(why="lease_lost", ended_at=self._clock.now(), told=told)
-        return keeping.outcome_from_exit(found)
+        return success.outcome_of(found, taken.holding.assignment)
 
     def _died(self, at: datetime, told: str) -> Interrupted:
         return Interrupted(why="holder_died", ended_at=at, told=told)

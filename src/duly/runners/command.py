@@ -11,7 +11,7 @@ from typing import assert_never
 
 from duly.core.reasons import Refusal
 from duly.ports import Assignment, Detached, How, Outcome, OutcomeWord
-from duly.runners import folders, keeping, logs, nurseries
+from duly.runners import folders, keeping, logs, nurseries, success
 from duly.runners.ask import Ask
 from duly.runners.nurseries import Nursery
 from duly.runners.starting import ARGUMENT_BYTES
@@ -100,7 +100,7 @@ class Command:
             fence=assignment.fence,
             holder=assignment.holder,
             argv=argv,
-            cwd=_cwd(assignment.action),
+            cwd=success.cwd_of(assignment),
             env=env,
             timeout_s=assignment.timeout.total_seconds(),
             idle_s=None if assignment.idle_timeout is None else assignment.idle_timeout.total_seconds(),
@@ -212,7 +212,7 @@ class Command:
             seen = keeping.look(folder)
         match seen:
             case keeping.Ended():
-                return keeping.outcome_from_exit(seen.exit)
+                return success.outcome_of(seen.exit, assignment)
             case keeping.Swept():
                 return _abandoned(folder, "its keeper was killed, and what that left was ended", confirmed=True)
             case keeping.Rebooted():
@@ -294,11 +294,6 @@ def _argv(assignment: Assignment) -> list[str]:
 def _texts(words: object) -> list[str]:
     assert isinstance(words, list | tuple)
     return [_utf8(str(one)) for one in words]
-
-
-def _cwd(action: Mapping[str, object]) -> str:
-    cwd = action.get("cwd")
-    return cwd if isinstance(cwd, str) else str(Path.home())
 
 
 def told(assignment: Assignment) -> dict[str, str]:

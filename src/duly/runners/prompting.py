@@ -12,7 +12,7 @@ from duly.core.permissions import Permission, Unattended
 from duly.core.turns import Judged, Turn, judge
 from duly.ports import Assignment, Outcome, OutcomeWord
 from duly.prompts.making import Facts, make
-from duly.runners import command, folders, logs, turn_file
+from duly.runners import command, folders, logs, success, turn_file
 from duly.runners.agent_process import Process
 from duly.runners.turn_file import Left
 from duly.secrets import Missing, Secrets
@@ -94,7 +94,7 @@ def around() -> dict[str, str]:
 
 def ended(assignment: Assignment, process: Process, heeded: Heeded, secrets: Secrets) -> Outcome:
     """Judge the turn, keep that, end the process, and say both."""
-    judged = _judged(heeded)
+    judged = success.of_turn(_judged(heeded), assignment, said=heeded.turn.said)
     error = None if judged.error is None else secrets.mask(judged.error)[:ERROR_MOST]
     left = replace(heeded.left, word=judged.word, reason=judged.reason, error=error)
     with contextlib.suppress(OSError):  # it is settled by us: only who takes it over from us would miss it
