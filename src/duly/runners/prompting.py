@@ -159,6 +159,7 @@ def _prompt(assignment: Assignment, cwd: str) -> str:
         zone=zones.zone(assignment.zone),
         input=assignment.input,
         event=None if assignment.event is None else assignment.event.body,
+        event_file=str(assignment.folder / command.EVENT),
     )
     made = make(text, facts)
     size = len(made.encode("utf-8", "replace"))
