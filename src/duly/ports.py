@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 
 from duly.core.events import Event
 from duly.core.permissions import Permission, Unattended
+from duly.core.questions import Asked
 from duly.core.reasons import Refusal
 from duly.core.successes import Success
 from duly.core.values import value
@@ -80,6 +81,19 @@ class Detached:
     """`stop("detach")` was obeyed: the work lives on under its keeper, for another holder to adopt."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parked:
+    """The work asks something and has ended; `agent` names the session that goes on with the answer.
+
+    It is confirmed to be gone: nothing of it lives while a person is asked.
+    """
+
+    asked: Asked
+    agent: Mapping[str, object]
+    log_bytes: int = 0
+    log_cut: int = 0
+
+
 class Runner(Protocol):
     """One attempt's performer.
 
@@ -87,6 +101,9 @@ class Runner(Protocol):
     false, or a method that says so of an action. Work that cannot be ended at all tells by `overdue` that its time
     is over.
     One that learns while it works what its run shall show has an attribute `on_told`, which is called with the facts.
+    One whose work asks a person something while it lives has an attribute `on_asked`, which is called with an Asked,
+    and a method `answer`, which is called from any thread with the Answered (`core.questions`) of the same `key`; in
+    between its slot is somebody else's, and no timeout of its own ends it.
     Work that needs nothing but this machine has an attribute `at_once` that is true: what was missed may start all
     together.
     """
@@ -94,7 +111,7 @@ class Runner(Protocol):
     def check(self, action: Mapping[str, object]) -> Refusal | None:
         """Say beforehand why this action cannot run here; spends nothing and starts nothing."""
 
-    def perform(self, assignment: Assignment, checkpoint: Mapping[str, object] | None) -> Outcome | Detached:
+    def perform(self, assignment: Assignment, checkpoint: Mapping[str, object] | None) -> Outcome | Detached | Parked:
         """Do the work in the caller's thread and return when it has ended; with a checkpoint, attach to it."""
 
     def stop(self, how: How) -> None:

@@ -158,11 +158,13 @@ def _stored(ctx: click.Context, name: str) -> list[tuple[str, str]]:
     from duly.cli.joining import address_of
     from duly.store.store import Store
 
+    called = ctx.command.name
     asked: Mapping[str, Callable[[Session], Iterator[tuple[str, str]]]] = {
         **dict.fromkeys(TASKS, _tasks),
         "which": _tasks_and_runs,
         "run": _live_runs,
         "holder": _holders,
+        "id": _questions if called == "answer" else _nothing,
         "project": _projects,
         "key": {"limit": _limits, "budget": _budgets}.get((ctx.parent and ctx.parent.command.name) or "", _nothing),
     }
@@ -210,6 +212,13 @@ def _runs(session: "Session", *, live: bool) -> Iterator[tuple[str, str]]:
 def _projects(session: "Session") -> Iterator[tuple[str, str]]:
     for name in session.projects.names():
         yield name, ""
+
+
+def _questions(session: "Session") -> Iterator[tuple[str, str]]:
+    from duly.operations.lookup import ending
+
+    for one in session.questions.open(session.now, most=RUNS_MOST):
+        yield ending(one.id), " ".join(one.text.split())
 
 
 def _holders(session: "Session") -> "Iterator[tuple[str, str]]":

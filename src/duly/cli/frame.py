@@ -44,6 +44,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "missed": ("missed", "list what was found too late, and what waits for an answer"),
     "accept": ("missed", "run a missed occurrence all the same"),
     "decline": ("missed", "say that a missed occurrence shall not run"),
+    "questions": ("questions", "list what agents ask, and what waits for an answer"),
+    "answer": ("questions", "answer what an agent asks"),
     "log": ("logs", "print what a run wrote"),
     "preview": ("previewing", "say what a WHEN means, and its next instants"),
     "next": ("previewing", "list what is due next"),

@@ -217,6 +217,11 @@ def _waits(store: "Store", waits: Mapping[str, object], now: datetime) -> str:
         return f"its time, {waits['until']}"
     if waits["what"] == "gate":
         return f"its gate, for {since}"
+    if waits["what"] == "question":
+        left = distance(datetime.fromisoformat(str(waits["until"])) - now)
+        return f"the answer to {ending(str(waits['key']))}, for {since}, and {left} more (duly answer)"
+    if waits["what"] == "pause":
+        return f"the end of a pause, or its task's switch, for {since}"
     if waits["what"] == "backoff":
         return f"its next try {away(datetime.fromisoformat(str(waits['until'])), now)}, {waits['until']}"
     if not anybody_serves(store.address):
@@ -246,7 +251,7 @@ def _times(shown: "RunShown", zone: "ZoneInfo | None", now: datetime) -> Rows:
     if run.ended_at is not None:
         spent = f"  took {took(run.ended_at - run.started_at)}" if run.started_at else ""
         rows.append(("ended", f"{full_text(run.ended_at, zone)}{spent}"))
-    elif run.started_at is not None:
+    elif run.started_at is not None and run.state == "held":
         rows.append(("running", f"for {distance(now - run.started_at)}"))
     return rows
 
@@ -269,6 +274,7 @@ def _figures(shown: "RunShown") -> Rows:
         rows.append(("session", plain(str(run.agent["session"]))))
     if spent := _spent(shown.shape["usage"]):
         rows.append(("usage", spent))
+    rows += _asked(shown)
     if run.args:
         rows.append(("arguments", Cell(text=plain(shlex.join(run.args))[:INPUT_SHOWN], wraps=True)))
     if shown.event is not None:
@@ -278,6 +284,19 @@ def _figures(shown: "RunShown") -> Rows:
         rows.append(("input", plain(run.input[:INPUT_SHOWN]) + more))
     rows.append(("occurrence", plain(run.occurrence)))
     return rows + _left(shown)
+
+
+def _asked(shown: "RunShown") -> Rows:
+    """Tell the last question that its work asked, and the answer."""
+    one = shown.question
+    if one is None:
+        return []
+    from duly.operations.lookup import ending
+
+    said = one.said if one.answer == "text" else one.answer
+    by = f"{plain(one.answered_by or '')}: {plain(' '.join((said or '').split()))}"
+    answer = {"open": "not answered yet", "expired": "never answered"}.get(one.state, by)
+    return [("question", Cell(text=f"{ending(one.id)}  {plain(' '.join(one.text.split()))}\n{answer}", wraps=True))]
 
 
 def _left(shown: "RunShown") -> Rows:

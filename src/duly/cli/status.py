@@ -57,6 +57,8 @@ def _tell(found: Mapping[str, object], now: datetime) -> None:
         rows.append(("failing", Cell(text=plain(_failing(found, failing)), styles=("red",), wraps=True)))
     if found["open_missed"]:
         rows.append(("missed", f"{found['open_missed']:,} open: duly missed --open"))
+    if found["open_questions"]:
+        rows.append(("questions", f"{found['open_questions']:,} open: duly questions --open"))
     rows += [("budget", _budget(one)) for one in cast(list[Mapping[str, Any]], found["budgets"])[:NAMED]]
     at = found["next_due_at"]
     if at is not None:

@@ -6,6 +6,11 @@ from dataclasses import dataclass, replace
 from duly.core.offers import GOES_ON
 from duly.core.run import Attempt, Entry, Step
 
+PARKED = "parked"
+"""In the details of a claim that was given back: its run is parked again, with its answer."""
+ATTACHED = "attached"
+"""In the details of a `parked` entry: its work lives and waits, and the run stays held."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folded:
@@ -18,6 +23,8 @@ class Folded:
     fence: int = 0
     seat: int | None = None
     holder: str | None = None
+    answered: bool = False
+    """It is parked, and its question is answered."""
     faults: tuple[str, ...] = ()
 
 
@@ -38,12 +45,19 @@ def attempts(entries: Iterable[Entry]) -> tuple[Attempt, ...]:
             out.append(Attempt(attempt=entry.attempt, fence=fence, holder=entry.holder, started_at=entry.at))
         elif out and out[-1].ended_at is None and entry.kind == "taken_over":
             out[-1] = replace(out[-1], holder=entry.holder)
+        elif out and parks(entry):
+            out[-1] = replace(out[-1], ended_at=entry.at)
         elif out and out[-1].ended_at is None and entry.kind in {"ended", "swept", "returned"}:
             # What was returned never began, unless its attempt failed and the run waits for the next.
             outcome = "abandoned" if entry.kind == "swept" else entry.details.get("outcome")
             word = None if outcome is None else str(outcome)
             out[-1] = replace(out[-1], ended_at=entry.at, outcome=word, reason=entry.reason)
     return tuple(out)
+
+
+def parks(entry: Entry) -> bool:
+    """Say whether an entry tells that a run is held no longer because its work has asked something and ended."""
+    return entry.kind == "parked" and not entry.details.get(ATTACHED)
 
 
 def never_began(step: Step) -> bool:
@@ -62,8 +76,15 @@ def _after(run: Folded, entry: Entry) -> Folded:
             return replace(run, holder=entry.holder)
         case "handed_over" | "began":
             return _current(run, entry, holder=entry.holder)
+        case "parked":
+            run = _current(run, entry, holder=entry.holder)
+            return replace(run, state="parked") if parks(entry) else run
+        case "answered":
+            return _answered(run)
         case "returned":
-            run = replace(_current(run, entry, holder=entry.holder), state="waiting")
+            parked = bool(entry.details.get(PARKED))
+            run = _current(run, entry, holder=entry.holder)
+            run = replace(run, state="parked" if parked else "waiting", answered=parked)
             again = entry.details.get("next") == "retry"
             return replace(run, reason=entry.reason) if again else run
         case "swept":
@@ -84,24 +105,33 @@ def _after(run: Folded, entry: Entry) -> Folded:
 
 def _claimed(run: Folded, entry: Entry) -> Folded:
     fence = _number(entry.details.get("fence"))
-    if run.state != "waiting":
+    if run.state == "parked" and not run.answered:
+        run = _fault(run, "claimed while its question was open")
+    elif run.state not in {"waiting", "parked"}:
         run = _fault(run, f"claimed while {run.state}")
     if entry.attempt is None or entry.attempt <= run.attempt:
         run = _fault(run, f"attempt {entry.attempt} claimed after attempt {run.attempt}")
     if fence <= run.fence:
         run = _fault(run, f"fence {fence} claimed after fence {run.fence}")
     seat = _number(entry.details.get("seat"))
-    return replace(
-        run, state="held", reason=None, attempt=entry.attempt or 0, fence=fence, seat=seat, holder=entry.holder
-    )
+    if run.state == "parked" and seat != run.seat:
+        run = _fault(run, f"claimed on seat {seat} while it was parked on seat {run.seat}")
+    held = replace(run, state="held", reason=None, attempt=entry.attempt or 0, fence=fence, seat=seat, answered=False)
+    return replace(held, holder=entry.holder)
+
+
+def _answered(run: Folded) -> Folded:
+    if run.state == "held":
+        return run
+    return replace(run, answered=True) if run.state == "parked" else _fault(run, f"answered while {run.state}")
 
 
 def _ended(run: Folded, entry: Entry) -> Folded:
     if run.state == "held":
         run = _current(run, entry, holder=entry.holder)
-    elif run.state != "waiting" or entry.holder is not None:
+    elif run.state not in {"waiting", "parked"} or entry.holder is not None:
         run = _fault(run, f"ended by {entry.holder or 'nobody'} while {run.state}")
-    return replace(run, state="ended", outcome=str(entry.details.get("outcome")), reason=entry.reason)
+    return replace(run, state="ended", answered=False, outcome=str(entry.details.get("outcome")), reason=entry.reason)
 
 
 def _current(run: Folded, entry: Entry, *, holder: str | None) -> Folded:

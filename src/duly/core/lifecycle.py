@@ -15,7 +15,7 @@ from duly.core import spoken
 from duly.core.admission import NOTHING, rank_of
 from duly.core.fates import Opening
 from duly.core.lateness import refused_after_interruption
-from duly.core.ledger import attempts
+from duly.core.ledger import PARKED, attempts
 from duly.core.names import key_of
 from duly.core.occurrences import at_key
 from duly.core.reasons import ENDED
@@ -144,8 +144,8 @@ def not_confirmed(run: Run, *, now: datetime, survivors: str) -> Step:
 def give_back(run: Run, *, now: datetime, why: str, died: bool = False, deaths: int = 0) -> Step:
     """Return a claim that never began, free of charge: the attempt keeps its number, the next gets a new one.
 
-    With a wish to cancel on record it ends so instead. So does one whose holder `died` where so many had died over it
-    before (`deaths`) that it may be what kills them.
+    A run that goes on with an answer is parked again and keeps its seat. With a wish to cancel on record it ends so
+    instead; so does one whose holder `died` where so many had died over it before (`deaths`) that it may kill them.
     """
     assert run.state == "held"
     if run.cancel_asked_at is not None:
@@ -155,6 +155,9 @@ def give_back(run: Run, *, now: datetime, why: str, died: bool = False, deaths: 
         return settle(run, "abandoned", now=now, reason="holder_died", error=told, details={"deaths": deaths + 1})
     after = changed(run, _released(run, now), state="waiting", worked_for=run.worked_for, started_at=None)
     details: dict[str, object] = {"why": why, "fence": run.fence} | ({"died": True} if died else {})
+    if run.answered_at is not None:
+        after = changed(after, state="parked", seat=run.seat, answered_at=run.answered_at)
+        details |= {PARKED: True}
     entry = _entry(run, "returned", now, reason="returned", holder=run.holder, details=details)
     return Step(before=run, after=after, entries=(entry,))
 
@@ -342,6 +345,7 @@ def _released(run: Run, now: datetime, *, worked_until: datetime | None = None) 
         "claim_token": None,
         "handed_to": None,
         "stopping_since": None,
+        "answered_at": None,
         "worked_for": run.worked_for + _span(run, min(now, worked_until or now)),
     }
 

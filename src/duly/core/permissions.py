@@ -10,6 +10,8 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 Unattended = Literal["deny", "allow", "fail"]
+Then = Literal["fail", "deny"]
+"""What the deadline of a question decides that nobody has answered."""
 Answer = Literal["allow", "deny"]
 ANY = "*"
 JOINING = ("\n", ";", "&", "|", "`", "$(", "<", ">")

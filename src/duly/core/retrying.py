@@ -16,6 +16,8 @@ from duly.core.values import changed
 
 AGAIN = frozenset({"failed", "timed_out"})
 """Outcomes of attempts that are tried again."""
+NEVER_AGAIN = frozenset({"question_unanswered"})
+"""Reasons of failures that another try would only wait for once more."""
 JITTER = 0.2
 """The share of a wait that chance adds, so that what failed together is not tried again together."""
 ERROR_TOLD = 200
@@ -36,7 +38,7 @@ def retried(ended: Step, rules: Rules, *, ended_at: datetime, draw: float, hinde
     run, end = ended.before, ended.after
     assert run.state == "held"
     assert end.ended_at is not None
-    if end.outcome is None or not may_be_retried(run, rules, end.outcome):
+    if end.outcome is None or end.reason in NEVER_AGAIN or not may_be_retried(run, rules, end.outcome):
         return _counted(ended, rules)
     not_before = max(end.ended_at, ended_at + wait(rules, run.retries, draw))
     if hindered is None and waited_too_long(end, rules, not_before):

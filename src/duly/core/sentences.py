@@ -44,6 +44,7 @@ NOT_TOLD: Mapping[str, Templates] = {
 
 NO_START: Mapping[str, Templates] = {
     "already_running": (
+        "run {run} had its seat since {since} ({had_for_s}), and waited for the answer to {question}",
         "run {run} had its seat since {since} ({had_for_s}), and overlap is {overlap}",
         "run {run} had its seat, and overlap is {overlap}",
     ),
@@ -121,6 +122,7 @@ WAITING: Mapping[str, Templates] = {
     "backoff": ("its next try at {until}: attempt {attempt} {tried} ({tried_reason})", "its next try at {until}"),
     "label": ("a holder with the label {key}, since {since}",),
     "runner": ("a holder that can perform a {key}, since {since}",),
+    "question": ("the answer to {key}, since {since} and until {until} (`duly answer`)",),
     "pause": ("the end of a pause, since {since}",),
     "definition": ("a definition that reads, since {since}",),
 }
@@ -217,12 +219,13 @@ FATES: Mapping[str, Templates] = {
     "running": (
         "{name} is stopping, asked {stopping_for_s} ago, after running for {running_for_s}",
         "{name} has not begun: its gate is being asked, for {asking_for_s} now",
+        "{name} waits for the answer to {question}, until {answer_until}, after running for {running_for_s}",
         "{name} is running, for {running_for_s} now, on {host} (pid {pid})",
         "{name} is running, for {running_for_s} now",
         "{name} was running",
     ),
     "waiting": ("{name} waits for {because}", "{name} was waiting"),
-    "parked": ("{name} waits for an answer",),
+    "parked": ("{name} waits for {because}", "{name} waits for an answer"),
     "missed": ("{name} was missed: {because}",),
     "offered": ("{name} was missed, and a person is to decide: {because}",),
     "not_opened": (

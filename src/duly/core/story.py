@@ -39,8 +39,14 @@ KINDS: Mapping[str, Templates] = {
     ),
     "fence_lost": ("{holder} came back with fence {fence}, and changed nothing",),
     "outcome_late": ("the outcome of attempt {attempt} came too late: {outcome}",),
-    "parked": ("waits for the answer to a question",),
-    "answered": ("answered by {by}", "answered"),
+    "parked": ("attempt {attempt} asks, and waits until {until_at}: {text}", "waits for the answer to a question"),
+    "answered": (
+        "{answer}: {because}",
+        "answered by {by}: {said}",
+        "answered by {by}, {answer}: {note}",
+        "answered by {by}: {answer}",
+        "answered",
+    ),
     "cancel_asked": (
         "run {newer} asked for its seat (overlap)",
         "{by} asked for its end",

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from duly.core.amounts import Allowance, Amounts
-from duly.core.permissions import Permission, Unattended
+from duly.core.permissions import Permission, Then, Unattended
 from duly.core.successes import Success
 from duly.core.triggers import Trigger
 from duly.core.values import value
@@ -22,6 +22,7 @@ DEFAULT_OFFER_FOR = timedelta(days=7)
 DEFAULT_QUEUE = 5
 DEFAULT_RETRY_AFTER = timedelta(seconds=30)
 DEFAULT_RETRY_UP_TO = timedelta(hours=1)
+DEFAULT_ANSWER_WITHIN = timedelta(hours=24)
 DEFAULT_GATE_TIMEOUT = timedelta(seconds=60)
 DEFAULT_TIMEOUT: Mapping[str, timedelta] = {
     "command": timedelta(hours=24),
@@ -73,6 +74,9 @@ class Rules:
     remove_when_done: bool = False
     unattended: Unattended = "deny"
     permissions: tuple[Permission, ...] = ()
+    answer_within: timedelta = DEFAULT_ANSWER_WITHIN
+    then: Then = "fail"
+    """What becomes of a run whose question nobody answers in time: it fails, or goes on with a no."""
     budget: Allowance | None = None
     estimate: Amounts | None = None
     """What one run is thought to cost, in tokens and money."""

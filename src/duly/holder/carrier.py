@@ -4,9 +4,11 @@ import queue
 import threading
 from collections.abc import Callable, Mapping
 
+from duly import ids
 from duly.clock import Clock
+from duly.core.questions import Asked
 from duly.holder.holdings import Holding
-from duly.holder.settling import Begun, Delivery, NotNow, Returned, Verdict
+from duly.holder.settling import Asks, Begun, Delivery, NotNow, Returned, Verdict
 from duly.ports import Outcome
 from duly.runners import gates
 
@@ -65,6 +67,8 @@ class Carrier:
     def _perform(self, holding: Holding, checkpoint: dict[str, object] | None) -> Verdict:
         if hasattr(holding.runner, "on_told"):
             holding.runner.on_told = lambda facts: self._told(holding, facts)
+        if hasattr(holding.runner, "on_asked"):
+            holding.runner.on_asked = lambda asked: self._asked(holding, asked)
         try:
             return holding.runner.perform(holding.assignment, checkpoint)
         except Exception as error:  # noqa: BLE001 - a runner's fault must not take its carrier along
@@ -79,9 +83,16 @@ class Carrier:
         """Have it on the run's row, and in the ledger, what the work lets know while it goes on."""
         self._deliver(Delivery(holding=holding, verdict=Begun(details=dict(facts), agent=facts)))
 
+    def _asked(self, holding: Holding, asked: Asked) -> None:
+        """Have a person asked what the work asks, while it lives and waits."""
+        self._deliver(Delivery(holding=holding, verdict=Asks(asked=asked, question=ids.new("que"))))
+
 
 class Carriers:
-    """As many carrier threads as there are slots, started at need; and one thread more for each adoption."""
+    """As many carrier threads as there are slots, started at need; and one thread more for each adoption.
+
+    Work that waits for a person gives its slot away, and its thread waits beside those.
+    """
 
     def __init__(self, carrier: Carrier, slots: int) -> None:
         self._carrier = carrier
@@ -90,6 +101,10 @@ class Carriers:
         self._lock = threading.Lock()
         self._threads = 0
         self._out = 0
+        self._carried: set[int] = set()
+        """Holdings that have a slot, by their identity."""
+        self._aside: set[int] = set()
+        """Those whose slot is given away."""
 
     @property
     def free(self) -> int:
@@ -107,10 +122,31 @@ class Carriers:
         """Give a slot its work."""
         with self._lock:
             self._out += 1
-            if self._threads < min(self._slots, self._out):
+            self._carried.add(id(holding))
+            if self._threads < min(self._slots, self._out) + len(self._aside):
                 self._threads += 1
                 threading.Thread(target=self._run, name=f"carrier-{self._threads}", daemon=True).start()
         self._work.put(holding)
+
+    def step_aside(self, holding: Holding) -> None:
+        """Give away the slot of work that waits for a person; one that has none, or has ended, changes nothing."""
+        with self._lock:
+            if id(holding) in self._carried:
+                self._carried.discard(id(holding))
+                self._aside.add(id(holding))
+                self._out -= 1
+
+    def step_back(self, holding: Holding) -> bool:
+        """Take a slot again for work that goes on; False where none is free."""
+        with self._lock:
+            if id(holding) not in self._aside:
+                return True
+            if self._out >= self._slots:
+                return False
+            self._aside.discard(id(holding))
+            self._carried.add(id(holding))
+            self._out += 1
+            return True
 
     def adopt(self, look: Callable[[], object]) -> None:
         """Look at taken-over work in a thread of its own: adoption is no start and takes no slot."""
@@ -128,4 +164,6 @@ class Carriers:
                 self._carrier.step(holding)
             finally:
                 with self._lock:
-                    self._out -= 1
+                    self._out -= id(holding) in self._carried
+                    self._carried.discard(id(holding))
+                    self._aside.discard(id(holding))

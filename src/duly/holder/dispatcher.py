@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from duly.chance import token_bytes
-from duly.core import lifecycle
+from duly.core import lifecycle, parking
 from duly.core.admission import NOTHING, Admitted, Skipped, Waits, admit
 from duly.core.budgets import SPENDS, key_of_budget, lacking, told
 from duly.core.limits import weights_of
@@ -76,17 +76,26 @@ class Dispatcher:
         self.lost = 0
         """Claims that another holder won; quiet, and counted."""
 
-    def step(self, session: Session, free: int, read: Mapping[str, Task] = NOTHING) -> Dispatched:
+    def step(
+        self, session: Session, free: int, read: Mapping[str, Task] = NOTHING, *, ready: bool = True
+    ) -> Dispatched:
         """Claim up to `free` runs, after those without a seat have been judged by their task's rule.
 
-        `read`: tasks by their ids as this transaction has read them; what has been planned since does not matter here.
+        What goes on with an answer (`ready`: there may be such) comes first. `read`: tasks by their ids as this
+        transaction has read them; what has been planned since does not matter here.
         """
         overlap = overlapping.step(session)
         won: list[Won] = []
         ended = overlap.ended
         view = View(session, read)
-        most = free
-        projects = session.waiting.projects() if free else []
+        if ready and free:
+            page = session.waiting.ready(session.now, LOOKED_AT_MOST, holder=self.holder)
+            chosen, skips = self._choose(view, page, free)
+            ended += len(move(session, skips))
+            hold_failing(session, skips)
+            won += self._claim(session, chosen)
+        most = free - len(won)
+        projects = session.waiting.projects() if most else []
         while projects and len(won) < free and most <= LOOKED_AT_MOST:
             page = session.waiting.claimable(session.now, most, holder=self.holder, projects=projects)
             chosen, skips = self._choose(view, page, free - len(won))
@@ -106,7 +115,8 @@ class Dispatcher:
 
     def may_claim(self, session: Session) -> bool:
         """Tell whether anything waits that a step might claim."""
-        return bool(session.waiting.claimable(session.now, 1, holder=self.holder))
+        waits = session.waiting.claimable(session.now, 1, holder=self.holder)
+        return bool(waits or session.waiting.ready(session.now, 1, holder=self.holder))
 
     def _choose(self, view: View, page: Sequence[Run], free: int) -> tuple[list[Chosen], list[Step]]:
         """Judge a page of waiting runs in its order; gives up to `free` that may start, and those that never will."""
@@ -121,7 +131,7 @@ class Dispatcher:
 
     def _judge(self, view: View, run: Run, chosen: list[Chosen], skips: list[Step]) -> None:
         task = view.task(run.task)
-        seat = view.free_seat(task)
+        seat = run.seat if run.state == "parked" else view.free_seat(task)
         if seat is None:
             return  # this turn gave the last one away: the next asks what becomes of this run
         definition = view.definition(run, task)
@@ -149,8 +159,7 @@ class Dispatcher:
                 place = view.take(task, seat, weights, charge)
                 chosen.append(Chosen(run=run, task=task, definition=definition, place=place))
             case Skipped():
-                details = dict(verdict.details)
-                skips.append(lifecycle.skip(run, reason=verdict.reason, now=view.session.now, details=details))
+                skips += _skipped(run, verdict, view.session.now)
             case Waits():
                 return
 
@@ -230,6 +239,13 @@ class Dispatcher:
         )
         session.ledger.add([_told(session, run, by_run[run.id].place) for run in held])
         return [Won(run=run, task=by_run[run.id].task, definition=by_run[run.id].definition) for run in held]
+
+
+def _skipped(run: Run, verdict: Skipped, now: datetime) -> list[Step]:
+    if run.state == "parked":
+        step = parking.not_admitted(run, verdict.reason, now=now, details=verdict.details)
+        return [] if step is None else [step]
+    return [lifecycle.skip(run, reason=verdict.reason, now=now, details=dict(verdict.details))]
 
 
 def _told(session: Session, run: Run, place: Place) -> Entry:

@@ -10,6 +10,7 @@ from duly.core.run import Entry
 from duly.errors import StoreAway, StoreBusy, StoreNewer
 from duly.holder import presence
 from duly.holder.absence import Absence
+from duly.holder.attending import Attending
 from duly.holder.blocking import Unblocker
 from duly.holder.dispatcher import Dispatcher
 from duly.holder.enrolling import enter, row_of
@@ -100,6 +101,7 @@ class Holder:
         self.heart = Heart(self._heart_store, self.id, self._boot, wish.figures, self.holdings)
         self._abroad = setting.abroad(store, self._presence, wish.figures, self.heart, self.sweeper, self.holdings)
         self._stopping = Stopping(store, self.holdings)
+        self._attending = Attending(store, self.holdings, self._carriers)
         self._leaving = Leaving(
             wish,
             holdings=self.holdings,
@@ -219,6 +221,7 @@ class Holder:
         if changed:
             self._nobody_else = False
             self._obey()
+        self._attending.step()
         return changed
 
     def _turn(self, again: bool) -> bool:
@@ -390,3 +393,5 @@ class Holder:
             self._tell("run lost", told)
         elif run.state == "ended":
             self._tell("run ended", {**told, "outcome": run.outcome, "reason": run.reason})
+        elif run.state == "parked":
+            self._tell("run parked", {**told, "question": run.question})

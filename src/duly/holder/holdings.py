@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterable
 
 from duly import clock
+from duly.core.questions import Asked
 from duly.core.run import Run
 from duly.core.task import Rules
 from duly.ports import Assignment, How, Runner
@@ -39,6 +40,8 @@ class Holding:
         """When the end was first asked for, on the clock of waits."""
         self.asked_noted = False
         """The run says so."""
+        self.asking: dict[str, Asked] = {}
+        """What its work has asked a person and waits for, by the ids of the questions; of the writer's thread."""
         self.done = False
         """Its work has ended or was let go; only the writing of that is left."""
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from duly.clock import from_us
-from duly.core import lifecycle
+from duly.core import lifecycle, parking
 from duly.core.run import Run, Step
 from duly.core.spans import write_instant
 from duly.store import Session
@@ -48,9 +48,13 @@ def step(session: Session) -> Judged:
 def _skipped(session: Session, one: Blocked) -> Step:
     since = None if one.since_us is None else write_instant(from_us(one.since_us))
     details: dict[str, object] = {"run": one.by_run, "holder": one.by_holder, "since": since}
+    asked = [] if one.question is None else session.questions.open_of(one.by_run)
+    details |= {"question": asked[0].id} if asked else {}
     return lifecycle.skip(one.run, reason="already_running", now=session.now, details=details)
 
 
 def _end(live: Run, newer: Run, how: Literal["term", "kill"], session: Session) -> Step:
-    """Ask the live run to end, for the newer one."""
+    """Ask the live run to end, for the newer one; a parked one ends so, for nothing of it lives."""
+    if live.state == "parked":
+        return parking.cancelled(live, by=newer.id, now=session.now, why="overlap")
     return lifecycle.ask_cancel(live, by=newer.id, now=session.now, why="overlap", how=how)

@@ -9,6 +9,7 @@ from duly.core.run import Run
 from duly.core.task import Task
 from duly.holder.pacing import Pacing
 from duly.store import Session
+from duly.store.answering import look_over
 from duly.store.glances import Glance, glance, has_come, soonest
 from duly.store.offers import expire
 from duly.store.plans import arm, write_plans
@@ -31,6 +32,10 @@ class Planned:
     tasks: Sequence[Task] = ()
     """All that were due, as they were read; of one that was planned nothing but its cursor has changed."""
     taken_over: int = 0
+    looked_over: int = 0
+    """Questions that were brought to their end because their time was over."""
+    ready: bool = False
+    """Parked runs have their answer."""
 
 
 class Planner:
@@ -54,8 +59,11 @@ class Planner:
     def open(self, session: Session) -> Planned:
         """Do as `step` does; gives all that was done."""
         seen = self.glance(session)
+        looked_over = look_over(session) if has_come(seen, seen.question_us) else 0
+        if looked_over:
+            seen = self.glance(session)
         if self._defers(session, seen):
-            return Planned()
+            return Planned(looked_over=looked_over, ready=seen.ready)
         if has_come(seen, seen.pause_us) or has_come(seen, seen.offer_us):
             lift_over(session)
             expire(session)
@@ -67,7 +75,7 @@ class Planner:
         pace = None if self._pacing is None else self._pacing.pace(session)
         due = list(take_over(session, due).values())
         runs = write_plans(session, due, holder=self._holder, pace=pace) if due else []
-        return Planned(runs=runs, tasks=due, taken_over=taken_over)
+        return Planned(runs=runs, tasks=due, taken_over=taken_over, looked_over=looked_over, ready=seen.ready)
 
     def glance(self, session: Session) -> Glance:
         """See what there is to do at the session's moment."""

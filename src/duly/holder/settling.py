@@ -6,17 +6,21 @@ from datetime import datetime
 from typing import Literal
 
 from duly import chance, ids, zones
-from duly.core import gating, lifecycle, retrying, spoken
+from duly.core import gating, lifecycle, parking, questions, retrying, spoken
 from duly.core.lateness import offer_of
+from duly.core.ledger import parks
 from duly.core.lifecycle import Interruption
 from duly.core.names import key_of
+from duly.core.questions import Asked, Question
 from duly.core.run import BY_TIME_OR_EVENT, Entry, Run, Step
 from duly.core.schedule import next_due
 from duly.holder.holdings import Holding
-from duly.ports import Detached, Outcome
+from duly.ports import Detached, Outcome, Parked
 from duly.store import Session, endings, pauses
 from duly.store.holds import hold_failing
 
+UNANSWERED = "question_unanswered"
+"""Why work was asked to end whose question nobody answered in time."""
 AGAIN = 3
 """Times a step is computed anew in one turn because the row was written by somebody else while still ours."""
 
@@ -57,7 +61,15 @@ class Begun:
     agent: Mapping[str, object] = field(default_factory=dict)
 
 
-Verdict = Outcome | Detached | Returned | Interrupted | NotNow | Begun
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asks:
+    """The work asks a person something, lives and waits; the holding goes on. `question` is the id that it gets."""
+
+    asked: Asked
+    question: str
+
+
+Verdict = Outcome | Detached | Parked | Asks | Returned | Interrupted | NotNow | Begun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +109,8 @@ class Settler:
             for delivery, run in pending:
                 if run.id in steps:
                     later.append(delivery)
+                elif _was_put(session, delivery):
+                    done.append(Settled(delivery=delivery, run=run))
                 else:
                     steps[run.id] = (delivery, self._step(session, delivery, run))
             won = session.runs.move([step for _, step in steps.values()])
@@ -117,6 +131,7 @@ class Settler:
                 left.append(delivery)
                 continue
             entries += self._offered(session, delivery, step)
+            session.questions.insert(_put(delivery, step, session.now))
             written.append(step)
             done.append(Settled(delivery=delivery, run=step.after))
         session.ledger.add(entries)
@@ -192,6 +207,19 @@ class Settler:
                 )
             case Begun():
                 raise AssertionError("it is told, and is no step")
+            case Parked():
+                question = _question(holding, run, verdict.asked, ids.new("que"), session.now, attached=False)
+                return parking.park(
+                    run,
+                    question,
+                    now=session.now,
+                    agent=verdict.agent,
+                    log_bytes=verdict.log_bytes,
+                    log_cut=verdict.log_cut,
+                )
+            case Asks():
+                question = _question(holding, run, verdict.asked, verdict.question, session.now, attached=True)
+                return parking.ask(run, question, now=session.now)
             case Outcome():
                 return self._ended(session, holding, run, verdict)
 
@@ -211,12 +239,13 @@ class Settler:
         if outcome.word == "cancelled" and "lease_lost" in {holding.stop_why, outcome.reason}:
             lost = Interrupted(why="lease_lost", ended_at=now, agent=outcome.agent)
             return self._interrupted(session, holding, run, lost)
-        reason = outcome.reason
-        if outcome.word == "cancelled" and holding.stop_why is not None:
+        word, reason = outcome.word, outcome.reason
+        if word == "cancelled" and holding.stop_why is not None:
             reason = holding.stop_why
+            word = "failed" if reason == UNANSWERED else word
         ended = lifecycle.settle(
             run,
-            outcome.word,
+            word,
             now=now,
             reason=reason,
             error=outcome.error,
@@ -229,7 +258,7 @@ class Settler:
             agent=outcome.agent,
         )
         hindered = None
-        if retrying.may_be_retried(run, holding.rules, outcome.word):
+        if retrying.may_be_retried(run, holding.rules, word):
             hindered = _hindered(session, run)
         return retrying.retried(
             ended, holding.rules, ended_at=outcome.ended_at or now, draw=chance.between(0, 1), hindered=hindered
@@ -249,14 +278,35 @@ class Settler:
         )
 
 
+def _question(holding: Holding, run: Run, asked: Asked, id_: str, now: datetime, *, attached: bool) -> Question:
+    rules = holding.rules
+    until = now + rules.answer_within
+    return questions.put(run, asked, id_=id_, until=until, otherwise=rules.then, attached=attached, now=now)
+
+
+def _put(delivery: Delivery, step: Step, now: datetime) -> list[Question]:
+    """The question that a step, which was written, has put."""
+    verdict, id_ = delivery.verdict, step.after.question
+    if not isinstance(verdict, Parked | Asks) or id_ is None or step.after.state == "ended":
+        return []
+    attached = isinstance(verdict, Asks)
+    return [_question(delivery.holding, step.after, verdict.asked, id_, now, attached=attached)]
+
+
+def _was_put(session: Session, delivery: Delivery) -> bool:
+    """This very question was put by an earlier write, whose answer was lost."""
+    verdict = delivery.verdict
+    return isinstance(verdict, Asks) and session.questions.by_id(verdict.question) is not None
+
+
 def _is_my_own_write(session: Session, run: Run, mine: Run) -> bool:
     """The row is what an earlier write of mine left, whose answer was lost: ended by my claim, or given back by me."""
     if run.state == "ended" and run.claim_token == mine.claim_token:
         return True
     for written in reversed(session.ledger.of_run(run.id)):
         entry = written.entry
-        if entry.attempt == mine.attempt and entry.kind in {"returned", "swept"}:
-            return mine.holder == (entry.holder if entry.kind == "returned" else entry.by)
+        if entry.attempt == mine.attempt and (entry.kind in {"returned", "swept"} or parks(entry)):
+            return mine.holder == (entry.by if entry.kind == "swept" else entry.holder)
     return False
 
 

@@ -15,7 +15,7 @@ from duly.holder.figures import Figures
 from duly.holder.holdings import Holding, Holdings
 from duly.holder.inbox import Inbox
 from duly.holder.planner import Planner
-from duly.holder.settling import Delivery, Settled, Settler
+from duly.holder.settling import Asks, Delivery, Settled, Settler
 from duly.ports import Outcome
 from duly.runners import folders
 from duly.runners.registry import Registry
@@ -144,7 +144,8 @@ class Writer:
                 or has_come(seen, seen.pause_us)
                 or has_come(seen, seen.offer_us)
                 or seen.leaving
-                or (seen.waiting and self._may_move(session))
+                or has_come(seen, seen.question_us)
+                or ((seen.waiting or seen.ready) and self._may_move(session))
             )
 
     def _may_move(self, session: Session) -> bool:
@@ -163,10 +164,10 @@ class Writer:
                 opened, ended, asked = 0, 0, 0
                 if self.accepting:
                     planned = self._planner.open(session)
-                    opened = len(planned.runs) + planned.taken_over
+                    opened = len(planned.runs) + planned.taken_over + planned.looked_over
                     opened_of = {run.task for run in planned.runs}
                     read = {task.id: task for task in planned.tasks if task.id in opened_of}
-                    done = self._dispatcher.step(session, self._carriers.free, read)
+                    done = self._dispatcher.step(session, self._carriers.free, read, ready=planned.ready)
                     won, ended, asked = done.won, done.ended, done.asked
                     self._holdings.claiming(one.run.id for one in won)
                     events = session.events.by_ids({one.run.event for one in won if one.run.event is not None})
@@ -197,7 +198,8 @@ class Writer:
             won.definition,
             runner=runner,
             run_folder=self._run_folder,
-            gate=None if gate is None or won.run.anyway else self._registry.asking(gate),
+            # What goes on with an answer was let go by its gate when it began.
+            gate=None if gate is None or won.run.anyway or won.run.answered_at else self._registry.asking(gate),
             trust_end_us=sent_us + self._figures.trust_us,
             event=event,
         )
@@ -205,7 +207,11 @@ class Writer:
     def _let_go(self, settled: list[Settled]) -> None:
         """After the commit: what was settled is held no longer, and leaves only its log."""
         for one in settled:
-            holding = one.delivery.holding
+            holding, verdict = one.delivery.holding, one.delivery.verdict
+            if isinstance(verdict, Asks) and one.run is not None and one.run.state == "held":
+                holding.asking[verdict.question] = verdict.asked
+                self._carriers.step_aside(holding)
+                continue
             self._holdings.release(holding)
             if holding.kept and one.run is not None and one.run.state != "held":
                 folders.remove_traces(holding.assignment.folder)

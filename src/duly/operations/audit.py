@@ -6,6 +6,7 @@ All of it is read at one moment, page by page: what is kept meanwhile grows with
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 
+from duly.core.ledger import ATTACHED, PARKED
 from duly.core.task import Task
 from duly.operations.audit_answers import answered
 from duly.operations.audit_crowds import budgets, counters, crowds
@@ -138,6 +139,9 @@ class _Reading:
         details = NOTHING if kind == "opened" or line.details is None else mapping(line.details)
         if kind == "claimed":
             self._find(self._seats.claimed(run, details))
+        elif kind == "parked" or (kind == "returned" and details.get(PARKED)):
+            if not details.get(ATTACHED):
+                self._seats.parked(run)
         elif kind in {"ended", "returned"} or (kind == "swept" and details.get("next") == "retry"):
             self._seats.freed(run)
         elif kind == "opened" and self._later is not None and self._later.is_asked(line):

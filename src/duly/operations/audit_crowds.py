@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from duly.core.ledger import ATTACHED
 from duly.operations.audit_fates import Finding
 from duly.store import Session
 from duly.store.auditing import Auditing
@@ -18,8 +19,14 @@ def crowds(audit: Auditing) -> Iterator[Finding]:
                 continue
             if kind == "claimed" and details is not None:
                 yield from _claimed(live, run, task, details)
-            elif run in live and (kind != "swept" or mapping(details).get("next") == "retry"):
+            elif run in live and _is_over(kind, mapping(details)):
                 del live[run]
+
+
+def _is_over(kind: str, details: Mapping[str, object]) -> bool:
+    if kind == "parked":
+        return not details.get(ATTACHED)
+    return kind != "swept" or details.get("next") == "retry"
 
 
 def counters(session: Session) -> Iterator[Finding]:

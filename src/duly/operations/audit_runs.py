@@ -113,6 +113,7 @@ def told_right(row: RunRow, entries: Sequence[Entry]) -> Iterator[Finding]:
         attempt=row.attempt,
         fence=row.fence,
         seat=folded.seat,
+        answered=folded.answered,
         holder=folded.holder if row.state != "held" else row.holder,
     )
     if replace(folded, faults=()) != stands:

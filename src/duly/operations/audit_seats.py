@@ -12,11 +12,14 @@ class Seats:
         self._task = task
         self._live: dict[object, str | None] = {}
         self._highest = 0
+        self._parked: set[str | None] = set()
 
     def claimed(self, run: str | None, details: Mapping[str, object]) -> Iterator[Finding]:
         """An attempt took a seat."""
         seat, fence = details.get("seat"), details.get("fence")
-        if seat in self._live:
+        goes_on = run in self._parked and self._live.get(seat) == run
+        self._parked.discard(run)
+        if seat in self._live and not goes_on:
             yield self._found(run, f"claimed seat {seat} while {self._live[seat]} had it")
         if not isinstance(fence, int) or fence <= self._highest:
             yield self._found(run, f"claimed with fence {fence} after fence {self._highest}")
@@ -32,8 +35,13 @@ class Seats:
         self._highest = fence
         return True
 
+    def parked(self, run: str | None) -> None:
+        """An attempt is over, and its run keeps the seat."""
+        self._parked.add(run)
+
     def freed(self, run: str | None) -> None:
-        """An attempt is over."""
+        """An attempt is over, or a run that kept its seat."""
+        self._parked.discard(run)
         if run in self._live.values():
             self._live = {taken: holds for taken, holds in self._live.items() if holds != run}
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from duly.core.names import key_of
+from duly.core.questions import Question
 from duly.core.reading import nearest, shown
 from duly.core.run import Missed, Run
 from duly.core.task import Task
@@ -86,6 +87,19 @@ def find_missed(session: Session, word: str) -> Missed:
     if one is None:
         raise Refused(
             "unknown_id", f"nothing missed is called {shown(word)}", details={"word": word}, hint="duly missed"
+        )
+    return one
+
+
+def find_question(session: Session, word: str) -> Question:
+    """Find the question a word means; Refused `unknown_id`, Invalid when it is ambiguous."""
+    ids = _ids(session.questions.ids_like, "que_", word)
+    if len(ids) > 1:
+        _ambiguous(word, ids)
+    one = session.questions.by_id(ids[0]) if ids else None
+    if one is None:
+        raise Refused(
+            "unknown_id", f"no question is called {shown(word)}", details={"word": word}, hint="duly questions"
         )
     return one
 

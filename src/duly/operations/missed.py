@@ -154,6 +154,7 @@ def _has_run(one: Missed, run: Run) -> Refused:
     reason, text = {
         "waiting": ("already_waiting", "has a run that waits"),
         "ended": ("already_ended", f"has run: {run.outcome}"),
+        "parked": ("already_running", "is running, and waits for an answer"),
     }.get(run.state, ("already_running", f"is running, held by {run.holder}"))
     more = f"; of its {one.count:,} occurrences the newest would run" if one.count > 1 else ""
     return Refused(

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 
 from duly import ids
-from duly.core import lifecycle
+from duly.core import lifecycle, parking
 from duly.core.action_fields import ARGUMENT_MOST, ARGUMENTS_MOST
 from duly.core.admission import rank_of
 from duly.core.fields import INPUT_MOST, KEY_MOST
 from duly.core.names import key_of
 from duly.core.occurrences import manual_key
+from duly.core.questions import Question
 from duly.core.reading import shown
 from duly.core.run import Run
 from duly.core.spans import write_instant
@@ -82,7 +83,7 @@ def run_now(
 
 
 def cancel(store: Store, word: str, *, by: str) -> Run:
-    """Put the wish to end a run on record: a waiting one ends at once, a running one when its holder obeys.
+    """Put the wish to end a run on record: a waiting or parked one ends at once, a running one when its holder obeys.
 
     Refused `already_ended` with its outcome. Asking again changes nothing.
     """
@@ -94,13 +95,9 @@ def cancel(store: Store, word: str, *, by: str) -> Run:
                 f"{run.id} has ended: {run.outcome}",
                 details={"run": run.id, "outcome": run.outcome, "reason": run.reason},
             )
-        if run.cancel_asked_at is None or run.state == "waiting":
-            step = (
-                lifecycle.cancel_waiting(run, by=by, now=session.now)
-                if run.state == "waiting"
-                else lifecycle.ask_cancel(run, by=by, now=session.now)
-            )
-            move(session, [step])
+        if run.cancel_asked_at is None or run.state != "held":
+            end = {"waiting": lifecycle.cancel_waiting, "parked": parking.cancelled}.get(run.state)
+            move(session, [(end or lifecycle.ask_cancel)(run, by=by, now=session.now)])
         again = session.runs.by_id(run.id)
         assert again is not None
         return again
@@ -170,15 +167,17 @@ def check_task(session: Session, task: Task, *, anyway: bool) -> None:
 def check_free(session: Session, task: Task) -> None:
     """Refuse what a person asks of a task that is running, or of which they have asked for a run that still waits."""
     for run in session.runs.live_of(task.id):
+        asked = [] if run.question is None else session.questions.open_of(run.id)
         raise Refused(
             "already_running",
-            f"{told(task)} is running: {run.id}, held by {run.holder}",
+            f"{told(task)} is running: {run.id}, {_held(run, asked)}",
             details={
                 "run": run.id,
                 "holder": run.holder,
                 "since": write_instant(run.started_at) if run.started_at else None,
+                "question": asked[0].id if asked else None,
             },
-            hint="--queue lets the new run wait for its end",
+            hint=f"duly answer {asked[0].id}" if asked else "--queue lets the new run wait for its end",
         )
     for run in session.runs.waiting_of(task.id):
         if run.opened_by == "manual":
@@ -188,3 +187,9 @@ def check_free(session: Session, task: Task) -> None:
                 details={"run": run.id},
                 hint="--queue lets one more wait",
             )
+
+
+def _held(run: Run, asked: Sequence[Question]) -> str:
+    if asked:
+        return f"which waits for the answer to {asked[0].id}"
+    return "which waits to go on with an answer" if run.state == "parked" else f"held by {run.holder}"

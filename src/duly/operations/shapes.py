@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from duly.core import spoken
 from duly.core.definition_json import action_to_json, rule_to_json
 from duly.core.limits import Limit
+from duly.core.questions import Question
 from duly.core.rule_fields import RULES
 from duly.core.run import Attempt, Missed, Run
 from duly.core.skips import Range
@@ -193,7 +194,7 @@ def run(
         "error": None if run.state == "held" else run.error,
         "retries": run.retries,
         **spoken.shown(run.agent),
-        "question": None,
+        "question": run.question,
         "log_bytes": run.log_bytes,
         "log_cut": run.log_cut,
         "attempts": [attempt(one) for one in attempts],
@@ -237,6 +238,29 @@ def missed(one: Missed) -> dict[str, object]:
         "decided_at": instant(one.decided_at),
         "note": one.note,
         "run": one.run,
+    }
+
+
+def question(one: Question) -> dict[str, object]:
+    """Show what a run asks, with its answer: allow, deny, or the words of it."""
+    return {
+        "id": one.id,
+        "run": one.run,
+        "task": one.task,
+        "attempt": one.attempt,
+        "asked_at": instant(one.asked_at),
+        "until": instant(one.until),
+        "then": one.otherwise,
+        "attached": one.attached,
+        "kind": one.kind,
+        "text": one.text,
+        "options": list(one.options),
+        "about": dict(one.about),
+        "state": one.state,
+        "answer": one.said if one.answer == "text" else one.answer,
+        "note": one.note,
+        "answered_by": one.answered_by,
+        "answered_at": instant(one.answered_at),
     }
 
 

@@ -7,6 +7,7 @@ from typing import cast
 
 from duly import zones
 from duly.core.events import Event, sources_of
+from duly.core.questions import Question
 from duly.core.run import Run
 from duly.core.skips import Range, covering
 from duly.core.task import Task
@@ -39,6 +40,8 @@ class RunShown:
     event: Event | None
     shape: Mapping[str, object]
     story: tuple[Written, ...]
+    question: Question | None = None
+    """The last that its work asked."""
 
 
 def task(session: Session, task: Task) -> TaskShown:
@@ -80,6 +83,7 @@ def run(session: Session, run: Run) -> RunShown:
     of = session.tasks.by_id(run.task)
     shape = cast(Mapping[str, object], listing.run_shape(session, run, of))
     event = None if run.event is None else session.events.by_id(run.event)
+    asked = None if run.question is None else session.questions.by_id(run.question)
     if event is not None:
         shape = {**shape, "event": event_shapes.event(event)}
     return RunShown(
@@ -88,4 +92,5 @@ def run(session: Session, run: Run) -> RunShown:
         event=event,
         shape=shape,
         story=tuple(session.ledger.of_run(run.id)),
+        question=asked,
     )

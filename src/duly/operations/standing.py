@@ -30,7 +30,7 @@ def status(store: Store, session: Session) -> dict[str, object]:
             "parked": counts.get("parked", 0),
         },
         "open_missed": sum(session.missed.open_counts(session.now).values()),
-        "open_questions": 0,
+        "open_questions": session.questions.open_count(session.now),
         "failing": len(failing),
         "failing_tasks": [told(task) for task in failing[:FAILING_NAMED]],
         "budgets": [budgets.shape(one) for one in budgets.standing(session)],

@@ -13,6 +13,7 @@ from duly.operations.why_values import Fate, Trouble, Why
 
 QUIET = frozenset({"succeeded", "never_due"})
 """Fates after which the next instant is what one wants to know."""
+WAITS = frozenset({"waiting", "parked"})
 RAN = frozenset({"succeeded", "failed", "timed_out", "cancelled", "abandoned"})
 
 
@@ -34,7 +35,7 @@ def first_line(found: Why, wall: Wall = UTC_WALL) -> str:
 def because(found: Why, wall: Wall = UTC_WALL) -> str | None:
     """Say the reason of a fate with its figures; None where there is none."""
     fate = found.fate
-    if fate.word == "waiting" and found.waiting_for is not None:
+    if fate.word in WAITS and found.waiting_for is not None:
         figures = waiting_figures(found.waiting_for)
         return sentences.sentence("waiting", str(found.waiting_for["what"]), figures, wall)
     return None if fate.reason is None else _because(fate, wall)
@@ -69,7 +70,7 @@ def waiting_figures(waits: Mapping[str, object]) -> dict[str, object]:
 
 def reason_of(fate: Fate, waits: Mapping[str, object] | None) -> str | None:
     """Give the word of a fate's reason; of a waiting run what it waits for."""
-    return str(waits["what"]) if fate.word == "waiting" and waits is not None else fate.reason
+    return str(waits["what"]) if fate.word in WAITS and waits is not None else fate.reason
 
 
 def _named(found: Why) -> str:
@@ -110,6 +111,8 @@ def _run_figures(found: Why, run: Run) -> dict[str, object]:
         figures["running_for_s"] = _whole(found.now, run.started_at)
         if found.waiting_for is not None and found.waiting_for["what"] == "gate":
             figures["asking_for_s"] = figures["running_for_s"]
+        if found.waiting_for is not None and found.waiting_for["what"] == "question":
+            figures |= {"question": found.waiting_for["key"], "answer_until": found.waiting_for["until"]}
         if run.stopping_since is not None:
             figures["stopping_for_s"] = _whole(found.now, run.stopping_since)
         if found.held_by is not None and found.held_by.row is not None:

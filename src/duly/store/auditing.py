@@ -156,13 +156,18 @@ CLAIMS = Statement(
             ledger.c.run,
             ledger.c.task,
             case(
-                (or_(ledger.c.kind == "swept", ledger.c.details.like(bindparam("pattern"))), ledger.c.details),
+                (
+                    or_(
+                        ledger.c.kind == "swept", ledger.c.kind == "parked", ledger.c.details.like(bindparam("pattern"))
+                    ),
+                    ledger.c.details,
+                ),
                 else_=None,
             ),
         )
         .where(
             ledger.c.seq > bindparam("after"),
-            or_(*[ledger.c.kind == kind for kind in ("claimed", "ended", "returned", "swept")]),
+            or_(*[ledger.c.kind == kind for kind in ("claimed", "ended", "returned", "swept", "parked")]),
         )
         .order_by(ledger.c.seq)
         .limit(bindparam("most"))

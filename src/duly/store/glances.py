@@ -11,7 +11,7 @@ from sqlalchemy import Select, exists, select
 
 from duly.clock import from_us, to_us
 from duly.core.values import value
-from duly.store import budgets, crowd, holders, missed, pauses, removing, runs, tasks
+from duly.store import budgets, crowd, holders, missed, pauses, questions, removing, runs, tasks, waiting
 from duly.store.sql import Statement
 from duly.store.store import Session
 
@@ -33,8 +33,12 @@ class Glance:
     """The earliest instant ahead at which a rate that is reached has room again."""
     budget_us: int | None
     """The earliest instant ahead at which a budget of which something is spent begins anew."""
+    question_us: int | None
+    """The earliest deadline of an open question."""
     waiting: bool
     """Runs wait, whether they may start or not."""
+    ready: bool
+    """Parked runs have their answer."""
     leaving: bool
     """Tasks are done and to be removed."""
     other_zone_data: bool
@@ -51,8 +55,9 @@ def _asked() -> Select[Any]:
         runs.NOT_BEFORE,
         crowd.SOONEST_FREE,
         budgets.RENEWS,
+        questions.SOONEST,
     ]
-    any_: list[Any] = [runs.ANY_WAITING, removing.LEAVING, tasks.ANY_OTHER_ZONE_DATA, holders.NEWER]
+    any_: list[Any] = [runs.ANY_WAITING, waiting.ANY_READY, removing.LEAVING, tasks.ANY_OTHER_ZONE_DATA, holders.NEWER]
     return select(*[one.write().scalar_subquery() for one in soonest], *[exists(one.write()) for one in any_])
 
 
@@ -72,16 +77,19 @@ def glance(session: Session, zone_data: str) -> Glance:
         start_us=row[3],
         rate_us=row[4],
         budget_us=row[5],
-        waiting=bool(row[6]),
-        leaving=bool(row[7]),
-        other_zone_data=bool(row[8]),
-        newer_zone_data=bool(row[9]),
+        question_us=row[6],
+        waiting=bool(row[7]),
+        ready=bool(row[8]),
+        leaving=bool(row[9]),
+        other_zone_data=bool(row[10]),
+        newer_zone_data=bool(row[11]),
     )
 
 
 def soonest(seen: Glance) -> datetime | None:
-    """The next instant at which something is due, is over (a pause, an offer), may start, or has room again."""
-    instants = [seen.due_us, seen.pause_us, seen.offer_us, seen.start_us, seen.rate_us, seen.budget_us]
+    """The next instant at which something is due, is over (a pause, an offer, a question), may start, or has room."""
+    over = [seen.pause_us, seen.offer_us, seen.question_us]
+    instants = [seen.due_us, *over, seen.start_us, seen.rate_us, seen.budget_us]
     ahead = [us for us in instants if us is not None]
     return from_us(min(ahead)) if ahead else None
 

@@ -23,6 +23,7 @@ from duly.store.tables import (
     log_pieces,
     missed,
     pauses,
+    questions,
     runs,
     skips,
     task_limits,
@@ -234,6 +235,7 @@ MISSED_THERE, RUNS_THERE = _there(missed), _there(runs)
 DELETE_RUNS = _without(runs, "id", str)
 DELETE_TOLD = _without(ledger, "run", str)
 DELETE_OUTPUT = _without(log_pieces, "run", str)
+DELETE_ASKED = _without(questions, "run", str)
 DELETE_ENTRIES = _without(ledger, "seq", int)
 DELETE_MISSED = _without(missed, "id", str)
 DELETE_HOLDERS = _without(holders, "id", str)
@@ -252,6 +254,7 @@ OF_A_TASK: tuple[Table, ...] = (
     definitions,
     ledger,
     missed,
+    questions,
     skips,
     task_limits,
     task_needs,
@@ -360,6 +363,7 @@ class Pruning:
         """Take runs away with all that the ledger tells of them."""
         self.delete(DELETE_TOLD, ids_)
         self.delete(DELETE_OUTPUT, ids_)
+        self.delete(DELETE_ASKED, ids_)
         self.delete(DELETE_RUNS, ids_)
 
     def delete(self, what: Batch, keys: Sequence[Any]) -> None:

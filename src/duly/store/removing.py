@@ -9,7 +9,7 @@ from functools import partial
 
 from sqlalchemy import exists, not_, select, text
 
-from duly.core import lifecycle
+from duly.core import lifecycle, parking
 from duly.core.run import Entry
 from duly.core.task import Task
 from duly.errors import NOTHING
@@ -45,8 +45,10 @@ def remove(session: Session, task: Task, *, by: str, details: Mapping[str, objec
     off = switch_off(session, _told_of_its_rest(session, task), reason="task_removed", by=by)
     end_waiting(session, task, reason="task_removed", by=by, by_hand_too=True)
     withdraw(session, task.id, reason="task_removed", by=by)
-    held = [run for run in session.runs.live_of(task.id) if run.state == "held" and run.cancel_asked_at is None]
+    live = session.runs.live_of(task.id)
+    held = [run for run in live if run.state == "held" and run.cancel_asked_at is None]
     move(session, [lifecycle.ask_cancel(run, by=by, now=session.now) for run in held])
+    move(session, [parking.cancelled(run, by=by, now=session.now) for run in live if run.state == "parked"])
     write(session, task, replace(off, removed_at=session.now))
     for pause in session.pauses.all():
         if pause.scope == "task" and pause.target == task.id:

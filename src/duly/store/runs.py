@@ -13,6 +13,7 @@ from duly.store import steps
 from duly.store.budgets import Budgets
 from duly.store.crowd import Crowd
 from duly.store.line import Line
+from duly.store.questions import Questions
 from duly.store.rows import RUN_COLUMNS, cells_of_run, fields_of, run_cells, run_of
 from duly.store.sql import Batch, Statement, insert_batch, python_type, rows_of
 from duly.store.tables import runs
@@ -230,6 +231,7 @@ class Runs:
         written = [step for step in moved if step.after.id in won]
         Crowd(self._line).stepped(written)
         Budgets(self._line).stepped(written)
+        Questions(self._line).stepped(written)
         return won
 
     def waiting_of(self, task: str) -> list[Run]:

@@ -26,6 +26,7 @@ from duly.store.meta import Meta
 from duly.store.missed import MissedOnes
 from duly.store.pauses import Pauses
 from duly.store.projects import Projects
+from duly.store.questions import Questions
 from duly.store.runs import Runs
 from duly.store.skips import Skips
 from duly.store.tasks import Tasks
@@ -48,6 +49,7 @@ class Session:
     crowd: Crowd
     budgets: Budgets
     missed: MissedOnes
+    questions: Questions
     ledger: Ledger
     holders: Holders
     pauses: Pauses
@@ -240,6 +242,7 @@ class Store:
             crowd=Crowd(line),
             budgets=Budgets(line),
             missed=MissedOnes(line),
+            questions=Questions(line),
             ledger=Ledger(line),
             holders=Holders(line),
             pauses=Pauses(line),

@@ -83,6 +83,20 @@ def _may_start() -> Select[Any]:
     )
 
 
+def _ready() -> TextClause:
+    """Parked with the question answered, in the very words of the index of these."""
+    return text("runs.state = 'parked' AND runs.answered_us IS NOT NULL")
+
+
+def _may_go_on() -> Select[Any]:
+    return (
+        select(*_columns)
+        .where(_ready(), runs.c.task.not_in(_short()), runs.c.task.not_in(_elsewhere()))
+        .order_by(runs.c.answered_us, runs.c.id)
+        .limit(bindparam("most"))
+    )
+
+
 def _projects() -> Select[Any]:
     """Find the projects with waiting runs by one look at the index each, however many runs wait."""
     waiting = runs.c.state == "waiting"
@@ -99,7 +113,14 @@ def _projects() -> Select[Any]:
 
 def _blocked() -> Select[Any]:
     live = (
-        select(runs.c.id, runs.c.task, runs.c.holder, runs.c.started_us, runs.c.cancel_asked_us)
+        select(
+            runs.c.id,
+            runs.c.task,
+            runs.c.holder,
+            runs.c.started_us,
+            runs.c.cancel_asked_us,
+            runs.c.question,
+        )
         .where(_live())
         .cte("live")
     )
@@ -111,7 +132,7 @@ def _blocked() -> Select[Any]:
     overlap = func.coalesce(runs.c.overlap, tasks.c.overlap)
     by_time = or_(*[runs.c.opened_by == by for by in sorted(BY_TIME_OR_EVENT)])
     return (
-        select(*_columns, live.c.id, live.c.holder, live.c.started_us, overlap)
+        select(*_columns, live.c.id, live.c.holder, live.c.started_us, overlap, live.c.question)
         .select_from(
             runs.join(full, full.c.task == runs.c.task)
             .join(first, first.c.task == runs.c.task)
@@ -151,6 +172,8 @@ PACED = Statement(
 )
 PROJECTS = Statement(_projects)
 CLAIMABLE = Statement(_may_start)
+READY = Statement(_may_go_on)
+ANY_READY = Statement(lambda: select(runs.c.id).where(_ready()))
 BLOCKED = Statement(_blocked)
 SEATS_TAKEN = Batch(
     lambda size: select(runs.c.task, runs.c.seat).where(_live(), runs.c.task == rows_of(size, {"task": str}).c.task),
@@ -183,7 +206,7 @@ def _claim(size: int) -> CompilerElement:
     fence = select(tasks.c.fence).where(tasks.c.id == runs.c.task).scalar_subquery()
     return (
         update(runs)
-        .where(runs.c.id == v.c.id, runs.c.version == v.c.was_version, runs.c.state == "waiting")
+        .where(runs.c.id == v.c.id, runs.c.version == v.c.was_version, or_(runs.c.state == "waiting", _ready()))
         .values(
             state="held",
             version=runs.c.version + 1,
@@ -211,7 +234,7 @@ CLAIM = Batch(_claim, tuple(_CLAIMED), hot=True)
 
 @value
 class Claim:
-    """What a claim gives a waiting run: holder, token, lease, seat, its places in limits, its definition."""
+    """What a claim gives a run that may start: holder, token, lease, seat, its places in limits, its definition."""
 
     run: Run
     holder: str
@@ -226,13 +249,17 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocked:
-    """A waiting run whose task has no free seat, the run that has had its seat the longest, and the rule for it."""
+    """A waiting run whose task has no free seat, the run that has had its seat the longest, and the rule for it.
+
+    `question`: what that one has asked last, answered or not.
+    """
 
     run: Run
     by_run: str
     by_holder: str | None
     since_us: int | None
     overlap: str
+    question: str | None = None
 
 
 class Waiting:
@@ -266,6 +293,13 @@ class Waiting:
         in_turn = [run for row in zip_longest(*by_project) for run in row if run is not None]
         return sorted(_in_turn_by_rank(in_turn), key=lambda run: run.rank)[:most]
 
+    def ready(self, now: datetime, most: int, *, holder: str) -> list[Run]:
+        """Parked runs whose question is answered, with room in their limits and no label this holder lacks.
+
+        Each has its seat; who was answered first goes on first.
+        """
+        return [run_of(row) for row in self._line.rows(READY, holder=holder, most=most, now_us=to_us(now))]
+
     def had_turn(self, project: str) -> None:
         """Let a project's next turn come after those of all others."""
         self._line.run(TURN, of=project)
@@ -280,6 +314,7 @@ class Waiting:
                 by_holder=row[width + 1],
                 since_us=row[width + 2],
                 overlap=row[width + 3],
+                question=row[width + 4],
             )
             for row in self._line.rows(BLOCKED, now_us=to_us(now), most=most)
         ]
@@ -292,7 +327,7 @@ class Waiting:
         return taken
 
     def claim(self, claims: Sequence[Claim]) -> list[Run]:
-        """Claim waiting runs and take their places in limits; gives those won, in their order, as they stand now.
+        """Claim runs and take their places in limits; gives those won, in their order, as they stand now.
 
         The fence of each task was raised before by the number of its claims; the last of them gets the highest.
         """
