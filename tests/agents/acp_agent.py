@@ -161,7 +161,7 @@ def misbehave(step: dict[str, Any]) -> None:
 
 def prompt(message: dict[str, Any]) -> None:
     text = "".join(block.get("text", "") for block in message["params"]["prompt"])
-    witness("prompt", text=text, session=message["params"]["sessionId"])
+    witness("prompt", text=text, session=message["params"]["sessionId"], parts=message["params"]["prompt"])
     turns = SCRIPT["turns"]
     done = sum(json.loads(line)["what"] == "prompt" for line in WITNESS.read_text().splitlines()) - 1
     for step in turns[min(done, len(turns) - 1)]:

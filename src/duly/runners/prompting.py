@@ -5,15 +5,13 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from duly import zones
-from duly.core.action_fields import PROMPT_FILE_MOST
 from duly.core.agent_config import Agent
 from duly.core.permissions import Permission, Unattended
 from duly.core.turns import Judged, Turn, judge
 from duly.ports import Assignment, Outcome, OutcomeWord
-from duly.prompts.making import Facts, make
 from duly.runners import command, folders, logs, success, turn_file
 from duly.runners.agent_process import Process
+from duly.runners.prompt_texts import Unread, text_of
 from duly.runners.turn_file import Left
 from duly.secrets import Missing, Secrets
 
@@ -36,6 +34,10 @@ class Talk:
     cwd: str
     model: str | None
     prompt: str
+    knowledge: str | None = None
+    """What goes before it: the standing knowledge of the project."""
+    notes: tuple[str, ...] = ()
+    """What the log should tell of how the prompt was made."""
     timeout_s: float
     idle_s: float | None
     unattended: Unattended
@@ -61,7 +63,7 @@ def prepared(agent: Agent, assignment: Assignment, secrets: Secrets) -> tuple[Ta
     if assignment.args:
         return not_begun("preflight", "an agent takes no further arguments; give --input instead")
     try:
-        text = _prompt(assignment, cwd)
+        text = text_of(assignment)
         folders.make_folder(assignment.folder)
         if assignment.input is not None:
             folders.write_private(assignment.folder / "input", assignment.input)
@@ -70,7 +72,7 @@ def prepared(agent: Agent, assignment: Assignment, secrets: Secrets) -> tuple[Ta
         given = {name: secrets.fill(value) for name, value in agent.env.items()}
     except Missing as missing:
         return not_begun("preflight", f"the agent {agent.name}: {missing}")
-    except _Unread as unread:
+    except Unread as unread:
         return not_begun("preflight", str(unread))
     except OSError as error:
         return not_begun("preflight", f"the attempt's folder cannot be made: {error}")
@@ -78,7 +80,9 @@ def prepared(agent: Agent, assignment: Assignment, secrets: Secrets) -> tuple[Ta
     talk = Talk(
         cwd=cwd,
         model=model if isinstance(model, str) else None,
-        prompt=text,
+        prompt=text.prompt,
+        knowledge=text.knowledge,
+        notes=text.notes,
         timeout_s=assignment.timeout.total_seconds(),
         idle_s=None if assignment.idle_timeout is None else assignment.idle_timeout.total_seconds(),
         unattended=assignment.unattended,
@@ -126,10 +130,6 @@ def not_begun(reason: str, error: str, *, word: OutcomeWord = "failed") -> Outco
     return Outcome(word=word, reason=reason, error=error, side_effect=False)
 
 
-class _Unread(Exception):
-    """The prompt cannot be had; in words."""
-
-
 def _judged(heeded: Heeded) -> Judged:
     if heeded.unfit is not None and heeded.turn.ours is None:
         return Judged(word="failed", reason=heeded.unfit.reason, error=str(heeded.unfit))
@@ -147,41 +147,3 @@ def _gone(outcome: Outcome, heeded: Heeded) -> str:
         how = f"it ended with exit status {outcome.exit_code}"
     last = f"; its last line: {heeded.turn.last_line}" if heeded.turn.last_line else ""
     return f"the agent went away in the middle of its turn: {how}{last}"
-
-
-def _prompt(assignment: Assignment, cwd: str) -> str:
-    given, file = assignment.action.get("prompt"), assignment.action.get("prompt_file")
-    text = given if isinstance(given, str) else _read(Path(cwd) / str(file))
-    facts = Facts(
-        run=assignment.run,
-        attempt=assignment.attempt,
-        due_at=assignment.due_at,
-        zone=zones.zone(assignment.zone),
-        input=assignment.input,
-        event=None if assignment.event is None else assignment.event.body,
-        event_file=str(assignment.folder / command.EVENT),
-    )
-    made = make(text, facts)
-    size = len(made.encode("utf-8", "replace"))
-    if size > PROMPT_FILE_MOST:
-        raise _Unread(
-            f"the prompt has {size:,} bytes with all that is put into it, and {PROMPT_FILE_MOST:,} are allowed"
-        )
-    if not made.strip():
-        raise _Unread("the prompt is empty")
-    return made
-
-
-def _read(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            data = file.read(PROMPT_FILE_MOST + 1)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no file's name"
-        raise _Unread(f"the prompt file {path} cannot be read: {why}") from None
-    if len(data) > PROMPT_FILE_MOST:
-        raise _Unread(f"the prompt file {path} is larger than {PROMPT_FILE_MOST:,} bytes")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise _Unread(f"the prompt file {path} is not UTF-8 (byte {error.start})") from None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from duly import __version__, clock
 from duly.core.turns import Ours
+from duly.runners.acp import blocks
 from duly.runners.acp.hearing import Heard, usage_told
 from duly.runners.acp.wire import Wire, reader, writer
 from duly.runners.agent_process import Pipes
@@ -172,11 +173,13 @@ class Conversation:
             raise Unfit("agent_error", "the agent opened a session without an id")
         await self._put_down(Left(session=session))
         log.line(f"[agent] {agent}, session {session}")
+        for note in self._talk.notes:
+            log.line(note)
         if self._talk.model is not None:
             await self._choose(connection, opened, self._talk.model)
         # From here on the agent may have been asked: nobody may ask it the same again.
         await self._put_down(replace(self._left, prompted=True))
-        said = {"sessionId": session, "prompt": [{"type": "text", "text": self._talk.prompt}]}
+        said = {"sessionId": session, "prompt": blocks.of(self._talk, greeting, log)}
         result = await self._asked(connection, "session/prompt", said)
         end = self._heard.answered(result)
         self._left = replace(self._left, usage=dict(self._heard.usage))
