@@ -12,13 +12,26 @@ from typing import Literal, Protocol
 
 from duly.core.events import Event
 from duly.core.permissions import Permission, Unattended
-from duly.core.questions import Asked
+from duly.core.questions import Answered, Asked
 from duly.core.reasons import Refusal
 from duly.core.successes import Success
 from duly.core.values import value
 
 How = Literal["term", "kill", "detach"]
 OutcomeWord = Literal["succeeded", "failed", "timed_out", "cancelled", "abandoned"]
+
+
+@value
+class Resumption:
+    """Where an attempt goes on: in which session of its agent, why, and with which answer."""
+
+    session: str | None
+    """None where nothing was asked of an agent yet, so that the attempt begins anew."""
+    prompted: bool
+    """Its prompt may have reached the agent: it is not sent again."""
+    why: Literal["interrupted", "answered"]
+    answer: Answered | None = None
+    """What the work had asked before it ended, with the answer; None where it asked nothing."""
 
 
 @value
@@ -50,6 +63,8 @@ class Assignment:
     """The task's time zone, by its IANA name."""
     unattended: Unattended = "deny"
     permissions: tuple[Permission, ...] = ()
+    resumes: Resumption | None = None
+    """Where the work of an earlier attempt goes on; None where it begins."""
     success_when: Success | None = None
     """What the task calls a success, beside the end of the work."""
     folder: Path

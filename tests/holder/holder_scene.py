@@ -1,7 +1,7 @@
 """A stage for holders: a real store, a clock that stands still until it is moved, work that ends when told to."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from duly.holder.figures import figures
 from duly.holder.holder import Holder
 from duly.holder.wish import Wish
 from duly.operations import tasks
-from duly.ports import Assignment, Detached, How, Outcome
+from duly.ports import Assignment, Detached, How, Outcome, Runner
 from duly.runners.registry import Registry
 from duly.store import Session, Store
 from duly.store.address import Address
@@ -127,10 +127,18 @@ class Stage:
         self.stores.append(store)
         return store
 
-    def holder(self, *, slots: int = 4, beat: timedelta | None = None, lease: timedelta | None = None) -> Holder:
+    def holder(
+        self,
+        *,
+        slots: int = 4,
+        beat: timedelta | None = None,
+        lease: timedelta | None = None,
+        runner: Callable[[], Runner] | None = None,
+    ) -> Holder:
         given = {name: span for name, span in (("beat", beat), ("lease", lease)) if span is not None}
         wish = Wish(slots=slots, figures=figures(**given), drain=timedelta(0))
-        registry = Registry({"command": lambda: Scripted(self.script, kept=self.kept, at_once=self.at_once)})
+        scripted = runner or (lambda: Scripted(self.script, kept=self.kept, at_once=self.at_once))
+        registry = Registry({"command": scripted})
         made = Holder(self.open(), wish, registry, tell=lambda event, told: self.told.append((event, told)))
         made.register()
         self.holders.append(made)

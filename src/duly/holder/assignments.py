@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from duly.core.events import Event
+from duly.core.questions import Answered
 from duly.core.run import Run
 from duly.core.task import Definition, idle_timeout_of, timeout_of
 from duly.holder.holdings import Holding
-from duly.ports import Assignment, Runner
+from duly.ports import Assignment, Resumption, Runner
 from duly.runners.folders import folder_of
 from duly.runners.gates import Asking
 
@@ -20,8 +21,12 @@ def hold(
     trust_end_us: int,
     gate: Asking | None = None,
     event: Event | None = None,
+    answer: Answered | None = None,
 ) -> Holding:
-    """Make the holding of a run that was claimed or taken over; `event` is what it was opened for."""
+    """Make the holding of a run that was claimed or taken over.
+
+    `event` is what it was opened for, `answer` what its work had asked before and goes on with.
+    """
     assert run.holder is not None
     assignment = Assignment(
         run=run.id,
@@ -43,6 +48,7 @@ def hold(
         zone=definition.zone,
         unattended=definition.rules.unattended,
         permissions=definition.rules.permissions,
+        resumes=None if answer is None else _resumption(run, answer),
         success_when=definition.rules.success_when,
         event=event,
         folder=folder_of(run_folder, run.id, run.fence),
@@ -56,6 +62,11 @@ def hold(
         trust_end_us=trust_end_us,
         gate=gate,
     )
+
+
+def _resumption(run: Run, answer: Answered) -> Resumption:
+    session = run.agent.get("session")
+    return Resumption(session=None if session is None else str(session), prompted=True, why="answered", answer=answer)
 
 
 def is_kept(runner: Runner, definition: Definition) -> bool:

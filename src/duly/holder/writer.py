@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from duly import chance
 from duly.core.events import Event
+from duly.core.questions import Question, given
 from duly.core.task import Task
 from duly.errors import StoreAway, StoreBusy
 from duly.holder.assignments import hold
@@ -157,6 +158,7 @@ class Writer:
         sent_us = self._store.clock.trust_us()
         won: Sequence[Won] = ()
         events: Mapping[str, Event] = {}
+        answered: Mapping[str, Question] = {}
         holdings: list[Holding] = []
         try:
             with self._store.write(patience_s=patience_s) as session:
@@ -171,9 +173,13 @@ class Writer:
                     won, ended, asked = done.won, done.ended, done.asked
                     self._holdings.claiming(one.run.id for one in won)
                     events = session.events.by_ids({one.run.event for one in won if one.run.event is not None})
+                    answered = session.questions.by_ids(one.run.question or "" for one in won if one.run.answered_at)
                     ended += self._trim(session, planned.tasks) if planned.runs else 0
                 self.soonest = self._planner.soonest(session)
-            holdings = [self.hold(one, sent_us, events.get(one.run.event or "")) for one in won]
+            holdings = [
+                self.hold(one, sent_us, events.get(one.run.event or ""), answered.get(one.run.question or ""))
+                for one in won
+            ]
         except BaseException:
             self.claims_undone += len(won)
             raise
@@ -188,8 +194,11 @@ class Writer:
     def _trim(self, session: Session, planned: Sequence[Task]) -> int:
         return sum(trim(session, task) for task in planned)
 
-    def hold(self, won: Won, sent_us: int, event: Event | None = None) -> Holding:
-        """Make the holding of a claim that was won; `sent_us` is the lease clock before its first byte."""
+    def hold(self, won: Won, sent_us: int, event: Event | None = None, asked: Question | None = None) -> Holding:
+        """Make the holding of a claim that was won; `sent_us` is the lease clock before its first byte.
+
+        `asked`: the question whose answer it goes on with.
+        """
         runner = self._registry.make(str(won.definition.action["kind"]))
         assert runner is not None, "only kinds known here are claimed"
         gate = won.definition.rules.gate
@@ -202,6 +211,7 @@ class Writer:
             gate=None if gate is None or won.run.anyway or won.run.answered_at else self._registry.asking(gate),
             trust_end_us=sent_us + self._figures.trust_us,
             event=event,
+            answer=None if asked is None else given(asked),
         )
 
     def _let_go(self, settled: list[Settled]) -> None:
