@@ -134,6 +134,8 @@ def misbehave(step: dict[str, Any]) -> None:
         case "long":
             sys.stdout.write("x" * step["bytes"] + "\n")
             sys.stdout.flush()
+        case "shell":
+            subprocess.run(["/bin/sh", "-c", step["line"]], check=False, cwd=SESSION["cwd"])
         case "write":
             Path(step["path"]).write_text("done")
         case "child":
@@ -173,6 +175,7 @@ def prompt(message: dict[str, Any]) -> None:
 
 def opened(message: dict[str, Any]) -> dict[str, Any]:
     SESSION["id"] = f"ses-{os.getpid()}"
+    SESSION["cwd"] = message["params"]["cwd"]
     witness("new", cwd=message["params"]["cwd"], session=SESSION["id"])
     return {"sessionId": SESSION["id"], **SCRIPT.get("session", {})}
 

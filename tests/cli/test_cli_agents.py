@@ -44,6 +44,7 @@ def test_a_definition_of_a_prompt_is_shown_edited_and_exported_as_any_other(scen
         "prompt": "Do it.",
         "prompt_file": None,
         "model": "small",
+        "worktree": False,
         "cwd": str(scene.home),
     }
     assert task["rules"]["permissions"] == [{"tool": "execute", "pattern": "git *", "action": "allow"}]
@@ -168,3 +169,17 @@ def test_a_success_that_is_none_is_refused_with_what_is_wrong(scene: Scene, word
     refused = scene.call("add", "one", "--when", "manual", *words, "--", "true")
     assert refused.code == 2
     assert said in refused.err
+
+
+def test_a_worktree_is_asked_for_by_a_word_and_warned_of_where_there_is_no_repository(
+    scene: Scene, config: Path
+) -> None:
+    words = ("--agent", "scripted", "--prompt", "Do it.", "--worktree")
+    added = scene.ok("add", "ask", "--when", "manual", *words, "--cwd", str(scene.home))
+    assert "is in no git repository now" in added.err
+    assert "in a worktree of its own" in added.out
+    assert scene.ok("show", "ask", "--json").json["action"]["worktree"] is True
+    scene.ok("edit", "ask", "--clear", "worktree")
+    assert scene.ok("show", "ask", "--json").json["action"]["worktree"] is False
+    refused = scene.call("add", "one", "--when", "manual", "--worktree", "--", "true")
+    assert (refused.code, "it goes with --agent" in refused.err) == (2, True)

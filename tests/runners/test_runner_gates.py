@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from runner_scene import assign, kill, lives, mark_of, numbers, until
 
+from duly.core.successes import Success
 from duly.core.task import Gate
 from duly.ports import Assignment
 from duly.runners import gates, keeping
@@ -195,3 +196,11 @@ def test_a_frozen_asker_that_wakes_after_its_gate_was_ended_learns_nothing(nurse
         until(lambda: numbers(tmp_path / "pids"))
         gates.end(work(tmp_path, holder="hld_second"))
         assert not isinstance(future.result(20), Open)
+
+
+def test_what_a_task_calls_a_success_is_not_asked_of_its_gate(nursery: Nursery, tmp_path: Path) -> None:
+    rule = Success(exit=(3,), matches="^done$", file="out.md")
+    assert isinstance(Asking(nursery, gate("true")).ask(work(tmp_path, success_when=rule)), Open)
+    found = Asking(nursery, gate("exit 3")).ask(work(tmp_path, fence=8, success_when=rule))
+    assert isinstance(found, Closed)
+    assert found.reason == "gate_failed"

@@ -85,6 +85,7 @@ class Work(Options, total=False):
     prompt_file: str
     """In the place of `prompt`: read at each start, from the folder to work in."""
     model: str
+    worktree: bool
 
 
 class Serving(TypedDict, total=False):

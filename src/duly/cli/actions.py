@@ -20,6 +20,7 @@ OF_KIND: Mapping[str, str] = {
     "prompt": "--agent AGENT",
     "prompt_file": "--agent AGENT",
     "model": "--agent AGENT",
+    "worktree": "--agent AGENT",
 }
 """Options that go with some kinds of action only, and with which."""
 
@@ -95,7 +96,8 @@ def _prompt_text(action: Mapping[str, object]) -> str:
     prompt = action.get("prompt")
     asked = f"the file {action['prompt_file']}" if prompt is None else " ".join(str(prompt).split())
     asked = asked if len(asked) <= PROMPT_SHOWN else asked[: PROMPT_SHOWN - 1] + "…"
-    return f"{action['agent']}{model}: {asked}"
+    apart = ", in a worktree of its own" if action.get("worktree") else ""
+    return f"{action['agent']}{model}{apart}: {asked}"
 
 
 def unfound(action: Mapping[str, object]) -> tuple[str, ...]:
@@ -124,4 +126,7 @@ def _unfound_agent(action: Mapping[str, object]) -> tuple[str, ...]:
     file, cwd = action.get("prompt_file"), action.get("cwd")
     if isinstance(file, str) and not (Path(str(cwd or Path.cwd())) / file).is_file():
         told.append(f"--prompt-file: {file} is no file now; a run that cannot read it fails (preflight)")
+    here = Path(str(cwd or Path.cwd()))
+    if action.get("worktree") and not any((one / ".git").exists() for one in (here, *here.parents)):
+        told.append(f"--worktree: {here} is in no git repository now; a run that finds it so fails (preflight)")
     return tuple(told)

@@ -30,7 +30,19 @@ VALUE_MOST = 60
 NONE = "none"
 DOING = frozenset(
     f"action.{name}"
-    for name in ("kind", "argv", "shell", "function", "args", "in", "agent", "prompt", "prompt_file", "model")
+    for name in (
+        "kind",
+        "argv",
+        "shell",
+        "function",
+        "args",
+        "in",
+        "agent",
+        "prompt",
+        "prompt_file",
+        "model",
+        "worktree",
+    )
 )
 
 

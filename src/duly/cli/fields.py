@@ -39,7 +39,7 @@ CLEARED: Mapping[str, Field] = {
     **{field.name: field for field in RULES},
     **{name: BY_PATH[path] for name, path in (("description", "description"), ("env", "action.env"))},
     **{name: BY_PATH[path] for name, path in (("cwd", "action.cwd"), ("label", "labels"), ("labels", "labels"))},
-    **{name: BY_PATH[f"action.{name}"] for name in ("args", "in", "model")},
+    **{name: BY_PATH[f"action.{name}"] for name in ("args", "in", "model", "worktree")},
     "permission": BY_PATH["rules.permissions"],
     "limit": BY_PATH["rules.limits"],
 }

@@ -85,6 +85,13 @@ ACTION: tuple[Field, ...] = (
         metavar="M",
     ),
     Field(
+        name="worktree",
+        place=("action", "worktree"),
+        kind="switch",
+        help="whether each run works in a git worktree of its own",
+        default=False,
+    ),
+    Field(
         name="cwd",
         place=("action", "cwd"),
         kind="path",
@@ -107,6 +114,6 @@ ACTION: tuple[Field, ...] = (
 FIELDS_OF: Mapping[str, tuple[str, ...]] = {
     "command": ("argv", "shell", "cwd", "env"),
     "call": ("function", "args", "in", "cwd", "env"),
-    "agent": ("agent", "prompt", "prompt_file", "model", "cwd"),
+    "agent": ("agent", "prompt", "prompt_file", "model", "worktree", "cwd"),
 }
 """The kinds of actions, and the fields that each of them has."""

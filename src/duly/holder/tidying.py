@@ -6,6 +6,7 @@ What lies there may also tell how an attempt ended that was given up meanwhile: 
 import contextlib
 import os
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from duly.core import lifecycle
@@ -13,7 +14,7 @@ from duly.core.run import Run
 from duly.core.spans import write_instant
 from duly.errors import StoreAway
 from duly.holder import presence
-from duly.runners import folders, keeping, turn_file
+from duly.runners import folders, keeping, turn_file, worktrees
 from duly.store import Store
 
 TRACES = frozenset(
@@ -34,6 +35,8 @@ TRACES = frozenset(
 )
 FOLDERS_MOST = 10_000
 """Attempts' folders that one step looks at."""
+WORKTREES_MOST = 500
+"""Worktrees that one step looks at."""
 TIDY_EVERY_US = 3_600_000_000
 
 
@@ -58,6 +61,8 @@ class Tidier:
         """Clear the folders of attempts that are over; gives how many. A store that is away is left alone."""
         with contextlib.suppress(StoreAway, OSError):
             self._drop_locks()
+        with contextlib.suppress(StoreAway, OSError):
+            self._leave_worktrees()
         cleared = 0
         with contextlib.suppress(StoreAway, OSError):
             found = dict(self._untidy())
@@ -73,6 +78,17 @@ class Tidier:
                         folders.remove_traces(path)
                         cleared += 1
         return cleared
+
+    def _leave_worktrees(self) -> None:
+        """Remove worktrees of runs that are over, where nothing in them is changed and nobody was there to do it."""
+        here = list(islice(worktrees.runs_of(self._store.run_folder), WORKTREES_MOST))
+        if not here:
+            return
+        with self._store.another_once() as store, store.read() as session:
+            live = {run.id for run in session.runs.by_ids(here) if run.state != "ended"}
+        for run in here:
+            if run not in live:
+                worktrees.tidy(self._store.run_folder, run)
 
     def _drop_locks(self) -> None:
         """Take away the lock files of who died before it had entered the store, or after it had left."""

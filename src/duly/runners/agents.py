@@ -5,17 +5,20 @@ it does not list, a secret or a folder that is missing, a prompt that cannot be 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from duly.core.agent_config import Agent
 from duly.core.reasons import Refusal
 from duly.errors import Invalid
 from duly.ports import Assignment, Detached, How, Outcome
+from duly.runners import worktrees
 from duly.runners.nurseries import Nursery
 from duly.runners.streams import Streams
 from duly.secrets import Secrets
 
 Facts = Mapping[str, object]
+TAKEN_AWAY = frozenset({"lease_lost", "fence_lost"})
+"""Ends after which somebody else may go on with the attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +57,7 @@ class Prompted:
         if fault is not None:
             return Outcome(word="failed", reason="preflight", error=fault, side_effect=False)
         agent = self._agents.known[str(assignment.action["agent"])]
-        return self._acp.perform(agent, assignment, self.on_told)
+        return _apart(assignment, self._acp.perform(agent, assignment, self.on_told))
 
     def stop(self, how: How) -> None:
         """Ask for the end; what cannot be handed over is ended where it is to be let go."""
@@ -62,6 +65,16 @@ class Prompted:
 
     def _fault(self, action: Mapping[str, object]) -> str | None:
         return fault_of(action, self._agents.known, self._agents.faults)
+
+
+def _apart(assignment: Assignment, outcome: Outcome) -> Outcome:
+    """Leave the worktree of an attempt of which nothing lives, and tell of one that stays."""
+    if not assignment.action.get("worktree") or not outcome.confirmed or outcome.reason in TAKEN_AWAY:
+        return outcome
+    stays = worktrees.leave(assignment)
+    if stays is None:
+        return outcome
+    return replace(outcome, details={**outcome.details, "worktree": str(stays.path), "branch": stays.branch})
 
 
 def fault_of(action: Mapping[str, object], known: Mapping[str, Agent], faults: Mapping[str, Invalid]) -> str | None:

@@ -130,6 +130,7 @@ def _of_gate(assignment: Assignment, gate: Gate) -> Assignment:
         timeout=gate.timeout,
         idle_timeout=None,
         leftovers="end",
+        success_when=None,
         folder=_folder(assignment),
     )
 

@@ -9,7 +9,7 @@ from duly.core.agent_config import Agent
 from duly.core.permissions import Permission, Unattended
 from duly.core.turns import Judged, Turn, judge
 from duly.ports import Assignment, Outcome, OutcomeWord
-from duly.runners import command, folders, logs, success, turn_file
+from duly.runners import command, folders, logs, success, turn_file, worktrees
 from duly.runners.agent_process import Process
 from duly.runners.prompt_texts import Unread, text_of
 from duly.runners.turn_file import Left
@@ -70,6 +70,9 @@ def prepared(agent: Agent, assignment: Assignment, secrets: Secrets) -> tuple[Ta
         if assignment.event is not None:
             folders.write_private(assignment.folder / command.EVENT, assignment.event.body)
         given = {name: secrets.fill(value) for name, value in agent.env.items()}
+        apart = worktrees.make(assignment) if action.get("worktree") else None
+    except worktrees.NoWorktree as none:
+        return not_begun("preflight", str(none))
     except Missing as missing:
         return not_begun("preflight", f"the agent {agent.name}: {missing}")
     except Unread as unread:
@@ -77,12 +80,13 @@ def prepared(agent: Agent, assignment: Assignment, secrets: Secrets) -> tuple[Ta
     except OSError as error:
         return not_begun("preflight", f"the attempt's folder cannot be made: {error}")
     model = action.get("model")
+    where = () if apart is None else (f"[worktree] {apart.path}, on the branch {apart.branch}",)
     talk = Talk(
-        cwd=cwd,
+        cwd=cwd if apart is None else str(apart.cwd),
         model=model if isinstance(model, str) else None,
         prompt=text.prompt,
         knowledge=text.knowledge,
-        notes=text.notes,
+        notes=(*where, *text.notes),
         timeout_s=assignment.timeout.total_seconds(),
         idle_s=None if assignment.idle_timeout is None else assignment.idle_timeout.total_seconds(),
         unattended=assignment.unattended,
@@ -98,7 +102,7 @@ def around() -> dict[str, str]:
 
 def ended(assignment: Assignment, process: Process, heeded: Heeded, secrets: Secrets) -> Outcome:
     """Judge the turn, keep that, end the process, and say both."""
-    judged = success.of_turn(_judged(heeded), assignment, said=heeded.turn.said)
+    judged = success.of_turn(_judged(heeded), assignment, said=heeded.turn.said, cwd=worktrees.folder_of(assignment))
     error = None if judged.error is None else secrets.mask(judged.error)[:ERROR_MOST]
     left = replace(heeded.left, word=judged.word, reason=judged.reason, error=error)
     with contextlib.suppress(OSError):  # it is settled by us: only who takes it over from us would miss it

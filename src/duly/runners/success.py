@@ -38,8 +38,8 @@ def outcome_of(ended: Exit, assignment: Assignment) -> Outcome:
     return replace(outcome, word="succeeded", reason=None, error=None)
 
 
-def of_turn(judged: Judged, assignment: Assignment, *, said: str) -> Judged:
-    """Ask the rule of an agent's turn that has succeeded so far; `said`: its answer."""
+def of_turn(judged: Judged, assignment: Assignment, *, said: str, cwd: str) -> Judged:
+    """Ask the rule of an agent's turn that has succeeded so far; `said`: its answer, `cwd`: where it worked."""
     rule = assignment.success_when
     if rule is None or judged.word != "succeeded":
         return judged
@@ -47,7 +47,7 @@ def of_turn(judged: Judged, assignment: Assignment, *, said: str) -> Judged:
         text=said[-TEXT_MOST:],
         of="its answer",
         asked=successes.asked(min(len(said), TEXT_MOST), max(0, len(said) - TEXT_MOST), "characters"),
-        file=_written(rule.file, cwd_of(assignment), assignment.folder),
+        file=_written(rule.file, cwd, assignment.folder),
     )
     fault = successes.unmet(rule, seen)
     return judged if fault is None else Judged(word="failed", reason="success_rule", error=fault)
