@@ -14,6 +14,7 @@ from contextlib import nullcontext
 
 from duly.app.agents import agents_of
 from duly.app.lines import Lines
+from duly.app.loops import Watching
 from duly.app.service import opened, stopped_by_signals
 from duly.errors import StoreAway
 from duly.holder.holder import Holder
@@ -47,6 +48,7 @@ class Background:
         self._wish = wish
         self._holder: Holder | None = None
         self._store: Store | None = None
+        self._loops: Watching | None = None
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
         self._ended = threading.Event()
@@ -157,9 +159,15 @@ class Background:
             store.close()
             raise
         self._holder, self._store = holder, store
+        self._loops = None if self._wish.passive else Watching(store, os.environ, _tell)
+        if self._loops is not None:
+            self._loops.start()
         return holder
 
     def _close(self) -> None:
+        if self._loops is not None:
+            self._loops.stop()
+        self._loops = None
         if self._holder is not None:
             self._holder.quit()
         if self._store is not None:

@@ -113,19 +113,17 @@ class Duly:
 
     def enable(self, task: Function) -> Task:
         """Switch a task on; it owes nothing of the time it was off."""
-        from duly.app import answers
-        from duly.operations import tasks
+        from duly.app import answers, loops
 
         with self._use() as store:
-            return answers.task(store, tasks.enable(store, self._of(task), by=_caller()).id)
+            return answers.task(store, loops.switch(store, self._of(task), on=True, by=_caller()).id)
 
     def disable(self, task: Function) -> Task:
         """Switch a task off: nothing opens it by time; a live run goes on."""
-        from duly.app import answers
-        from duly.operations import tasks
+        from duly.app import answers, loops
 
         with self._use() as store:
-            return answers.task(store, tasks.disable(store, self._of(task), by=_caller()).id)
+            return answers.task(store, loops.switch(store, self._of(task), on=False, by=_caller()).id)
 
     def pause(
         self,

@@ -71,8 +71,9 @@ def serve(
         os.environ["DULY_STORE"] = (
             address.url if isinstance(address, ServerAddress) else str(address)
         )  # what a function in a child of ours means by the store
-        holder = Holder(store, wanted, Registry(agents=agents_of(os.environ)), tell=log())
-        with stopped_by_signals(holder.stop):
+        tell = log()
+        holder = Holder(store, wanted, Registry(agents=agents_of(os.environ)), tell=tell)
+        with stopped_by_signals(holder.stop), looked_after(store, tell, passive=passive):
             holder.start()
             ready = f"duly: serving {address} as {holder.id}"
             sys.stdout.write((json.dumps({"store": str(address), "holder": holder.id}) if as_json else ready) + "\n")
@@ -81,6 +82,22 @@ def serve(
     finally:
         store.close()
     return FORGOTTEN if holder.forgotten else 0
+
+
+@contextmanager
+def looked_after(store: Store, tell: Tell, *, passive: bool = False) -> Iterator[None]:
+    """Look after the loop files of this host while inside; who is passive starts nothing, and leaves them alone."""
+    if passive:
+        yield
+        return
+    from duly.app.loops import Watching
+
+    watching = Watching(store, os.environ, tell)
+    watching.start()
+    try:
+        yield
+    finally:
+        watching.stop()
 
 
 def opened(address: Place, *, allow_network_fs: bool = False) -> Store:

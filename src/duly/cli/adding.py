@@ -26,11 +26,12 @@ UPCOMING_SHOWN = 3
 def _add(name: str, extra: tuple[str, ...], dry_run: bool, **given: Any) -> None:
     """Add a task and say how it was understood."""
     from duly import clock, zones
-    from duly.cli.joining import address, hint_nobody, open_for_change, standing
+    from duly.cli.joining import address, hint_nobody, hint_person, open_for_change, standing
     from duly.definitions import read_definition
     from duly.operations import tasks
     from duly.operations.limits import check_fits
     from duly.operations.lookup import caller
+    from duly.operations.rail import asking_run
 
     given["argv"] = words()
     if not given["triggers"]:
@@ -58,13 +59,16 @@ def _add(name: str, extra: tuple[str, ...], dry_run: bool, **given: Any) -> None
         task = tasks.first_version(read.definition, now=now, by=caller(), source={"kind": "cli"})
     else:
         with open_for_change(create=True) as store:
-            task = tasks.add(store, read.definition, by=caller(), source={"kind": "cli"}, dry_run=dry_run)
+            source = {"kind": "cli"}
+            run = asking_run()
+            task = tasks.add(store, read.definition, by=caller(), source=source, dry_run=dry_run, run=run)
             with store.read() as session:
                 warnings = (*warnings, *check_fits(session, read.definition))
     for note in warnings if not settings().as_json else ():
         out.note(f"warning: {plain(note)}")
     _answer(task, warnings, dry_run=dry_run)
     if not dry_run:
+        hint_person(task)
         hint_nobody(address(), "it will run when somebody does")
 
 

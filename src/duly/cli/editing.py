@@ -59,12 +59,13 @@ def _edit(
     from duly.cli.previewing import number
     from duly.operations import edits
     from duly.operations.lookup import caller
+    from duly.operations.rail import asking_run
 
     version = None if if_version is None else number(if_version, "--if-version", 10**9)
     patch, taken = _patch(extra, given), cleared(clear)
     _check_words(patch, clear, file)
     with open_for_change() as store:
-        how: dict[str, Any] = {"by": caller(), "if_version": version, "dry_run": dry_run}
+        how: dict[str, Any] = {"by": caller(), "if_version": version, "dry_run": dry_run, "run": asking_run()}
         if patch or taken:
             done = edits.edit(store, task, patch, cleared=taken, **how)
         else:
@@ -172,9 +173,11 @@ def _in_an_editor(store: "Store", word: str, how: dict[str, Any]) -> "Edited | N
     from duly.cli import definition_text, editor
     from duly.operations import edits, shapes
     from duly.operations.lookup import find_task, told
+    from duly.operations.owned import refuse_edit
 
     with store.read() as session:
         task = find_task(session, word)
+        refuse_edit(task)
         edits.check_version(session, task, how["if_version"])
         written = edits.as_written(session, task)
     head = [f"{told(task)} ({task.id}), version {task.version}"]

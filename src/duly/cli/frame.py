@@ -31,6 +31,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "disable": ("switching", "switch a task off"),
     "pause": ("switching", "hold a task, a project or all, with a note and an end"),
     "unpause": ("switching", "lift such a hold"),
+    "check": ("checking", "say what loop files would become, or what is wrong with them"),
     "project": ("projects", "set, list and remove projects"),
     "default": ("defaults", "set, list and remove the rules that tasks have by default"),
     "remove": ("switching", "remove a task; its ledger stays"),

@@ -12,6 +12,7 @@ from duly.errors import Invalid
 
 if TYPE_CHECKING:
     from duly.config import Config
+    from duly.core.task import Task
     from duly.store.address import Place
     from duly.store.store import Session, Store
 
@@ -114,6 +115,15 @@ def hint(text: str) -> None:
     """Tell a person something on standard error; a program that reads JSON is told nothing."""
     if not settings().as_json:
         out.note(f"hint: {text}")
+
+
+def hint_person(task: "Task") -> None:
+    """Say so where what a run has made or switched on waits for a person."""
+    from duly.operations.lookup import told
+    from duly.operations.rail import asking_run
+
+    if asking_run() is not None and task.definition.enabled:
+        hint(f"this was asked from within a run, so it waits for a person: duly unpause {plain(told(task))}")
 
 
 def hint_nobody(where: "Place", consequence: str) -> bool:

@@ -155,6 +155,8 @@ def _last(one: "Listed", now: datetime) -> Cell:
 
 def state(one: "Listed") -> Cell:
     """Tell how a task stands in one word."""
+    from duly.core.loops import fault_of
+
     task = one.task
     if task.broken:
         return Cell(text="broken", styles=("red",))
@@ -164,6 +166,8 @@ def state(one: "Listed") -> Cell:
         return Cell(text="disabled", styles=("yellow",))
     if task.done:
         return Cell(text="done", styles=("dim",))
+    if fault_of(task.source) is not None:
+        return Cell(text="on, file broken", styles=("yellow",), shorter=("on, file!",))
     return Cell(text="on", styles=("green",))
 
 

@@ -16,6 +16,7 @@ from duly.cli.moments import away, coming_text, distance, full_text, took
 from duly.cli.table import Cell, pairs, plain, trimmed, wrapped
 from duly.cli.words import colour, failure, many, rules_told
 from duly.cli.words import told as told_word
+from duly.core.loops import path_of
 from duly.errors import Refused
 
 if TYPE_CHECKING:
@@ -78,8 +79,9 @@ def _task(session: "Session", shown: "TaskShown") -> None:
     if definition.description:
         out.lines(wrapped(plain(definition.description), out.width()))
     rows: Rows = []
-    if task.broken is not None:
-        said = plain(f"{task.broken.field}: {task.broken.message}")
+    wrong = cast(Mapping[str, object] | None, shown.shape["broken"])
+    if wrong is not None:
+        said = plain(f"{wrong['field']}: {wrong['message']}")
         rows.append(("broken", Cell(text=said, styles=("red",), wraps=True)))
     for hold in shown.listed.pauses:
         until = f" until {full_text(hold.until, zone)}" if hold.until else ""
@@ -157,8 +159,10 @@ def _history(shown: "TaskShown", now: datetime) -> Rows:
     offered = shown.listed.open_missed
     if offered:
         counts.append(f"{offered:,} missed {'waits' if offered == 1 else 'wait'} for an answer (duly missed)")
+    path = path_of(task.source)
     rows: Rows = [
         ("made", plain(f"{full_text(task.created_at, None)} by {task.created_by}, version {task.version}")),
+        *([] if path is None else [("file", plain(f"{path}:{task.source.get('line') or 1}"))]),
         ("so far", ", ".join(counts)),
     ]
     from duly.operations.lookup import ending

@@ -60,6 +60,7 @@ def _tell(found: Mapping[str, object], now: datetime) -> None:
     if found["open_questions"]:
         rows.append(("questions", f"{found['open_questions']:,} open: duly questions --open"))
     rows += [("budget", _budget(one)) for one in cast(list[Mapping[str, Any]], found["budgets"])[:NAMED]]
+    rows += _projects(cast(list[Mapping[str, Any]], found["projects"]))
     at = found["next_due_at"]
     if at is not None:
         due = datetime.fromisoformat(str(at))
@@ -74,6 +75,20 @@ def _tell(found: Mapping[str, object], now: datetime) -> None:
         rows.append(("holder", Cell(text=plain(f"{text} {away(beat, now)}"), wraps=True)))
     rows.append(("version", str(found["version"])))
     out.lines(pairs(rows))
+
+
+def _projects(troubled: list[Mapping[str, Any]]) -> list[tuple[str, str | Cell]]:
+    """Tell of folders that cannot be used, and of loop files that were not taken."""
+    rows: list[tuple[str, str | Cell]] = []
+    for one in troubled:
+        if one["missing"] is not None:
+            text = f"{one['name']}: {one['dir']} cannot be used: {one['missing']}"
+            rows.append(("project", Cell(text=plain(text), styles=("red",), wraps=True)))
+        for fault in one["faults"][:NAMED]:
+            line = f":{fault['line']}" if fault["line"] else ""
+            text = f"{fault['path']}{line}: {fault['message']}"
+            rows.append(("loop file", Cell(text=plain(text), styles=("yellow",), wraps=True)))
+    return rows
 
 
 def _served(found: Mapping[str, object], alive: int) -> Cell:

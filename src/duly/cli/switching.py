@@ -1,5 +1,6 @@
 """`enable`, `disable`, `pause`, `unpause`, `remove`: the switches of a task."""
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -7,7 +8,7 @@ import click
 
 from duly.cli import out
 from duly.cli.frame import command, settings
-from duly.cli.joining import hint, open_for_change
+from duly.cli.joining import hint, hint_person, open_for_change
 from duly.cli.moments import ahead, away, full_text
 from duly.cli.table import plain
 from duly.cli.words import many
@@ -24,25 +25,28 @@ if TYPE_CHECKING:
 )
 def enable(task: str) -> None:
     """Switch a task on."""
-    from duly.operations import tasks
-    from duly.operations.lookup import caller
-
-    with open_for_change() as store:
-        _answer(store, tasks.enable(store, task, by=caller()), "enabled")
+    _switch(task, on=True)
 
 
 @command(name="disable", help="Switch a task off. A run that is live goes on.", params=[click.Argument(["task"])])
 def disable(task: str) -> None:
     """Switch a task off."""
-    from duly.operations import tasks
+    _switch(task, on=False)
+
+
+def _switch(word: str, *, on: bool) -> None:
+    from duly.app import loops
     from duly.operations.lookup import caller
+    from duly.operations.rail import asking_run
 
     with open_for_change() as store:
-        _answer(store, tasks.disable(store, task, by=caller()), "disabled")
+        task = loops.switch(store, word, on=on, by=caller(), environ=os.environ, run=asking_run())
+        _answer(store, task, "enabled" if on else "disabled")
 
 
 def _answer(store: "Store", task: "Task", done: str) -> None:
     from duly import zones
+    from duly.core.loops import path_of
     from duly.operations import listing
     from duly.operations.lookup import told
 
@@ -59,6 +63,10 @@ def _answer(store: "Store", task: "Task", done: str) -> None:
     elif task.definition.enabled and one.pauses:
         following = ", but paused"
     out.line(f"{done} {plain(told(task))}{following}")
+    path = path_of(task.source)
+    if path is not None:
+        hint(f"it is written in {plain(path)}")
+    hint_person(task)
 
 
 SCOPE = [
@@ -100,10 +108,11 @@ def unpause(task: str | None, project: str | None, all_: bool) -> None:
     """Lift a hold."""
     from duly.operations import tasks
     from duly.operations.lookup import caller
+    from duly.operations.rail import asking_run
 
     scope, target = _scope(task, project, all_)
     with open_for_change() as store:
-        lifted = tasks.unpause(store, scope, target, by=caller())
+        lifted = tasks.unpause(store, scope, target, by=caller(), run=asking_run())
         if lifted is None:
             what = plain(target) or "the store"
             out.document({"pause": None, "tasks": 0}) if settings().as_json else out.line(f"{what} was not paused")

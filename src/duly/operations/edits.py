@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from duly.core import when
@@ -16,6 +16,8 @@ from duly.core.triggers import Triggers
 from duly.errors import NOTHING, Invalid, Refused
 from duly.operations.judging import judge_in_store
 from duly.operations.lookup import find_task, told
+from duly.operations.owned import refuse_edit
+from duly.operations.rail import wait_for_a_person
 from duly.operations.tasks import switch
 from duly.store import Session, Store
 from duly.store.changing import change
@@ -64,28 +66,36 @@ def edit(
     by: str,
     if_version: int | None = None,
     dry_run: bool = False,
+    run: str | None = None,
 ) -> Edited:
     """Change parts of a task's definition: a JSON merge patch (RFC 7396), in which null goes back to the default.
 
     `cleared` is one that is applied before it. Triggers that neither names are not read again. Refused:
     `version_conflict` when `if_version` is not the task's, `already_exists` when its new name is taken. What changes
-    nothing writes nothing.
+    nothing writes nothing. What a `run` switches on waits for a person.
     """
 
     def make(written: Given) -> Given:
         return merged(merged(written, cleared), patch)
 
-    return _edit(store, word, make, by=by, if_version=if_version, dry_run=dry_run)
+    return _edit(store, word, make, by=by, if_version=if_version, dry_run=dry_run, run=run)
 
 
 def rewrite(
-    store: Store, word: str, given: Given, *, by: str, if_version: int | None = None, dry_run: bool = False
+    store: Store,
+    word: str,
+    given: Given,
+    *,
+    by: str,
+    if_version: int | None = None,
+    dry_run: bool = False,
+    run: str | None = None,
 ) -> Edited:
     """Write a task's definition anew, whole: what is not given goes back to its default; the zone stays without one.
 
     The same triggers written again are the same, and keep the phase of their intervals.
     """
-    return _edit(store, word, lambda _now: given, by=by, if_version=if_version, dry_run=dry_run)
+    return _edit(store, word, lambda _now: given, by=by, if_version=if_version, dry_run=dry_run, run=run)
 
 
 def as_written(session: Session, task: Task) -> dict[str, object]:
@@ -128,18 +138,29 @@ def merged(target: object, patch: object) -> dict[str, object]:
 
 
 def _edit(
-    store: Store, word: str, make: Callable[[Given], Given], *, by: str, if_version: int | None, dry_run: bool
+    store: Store,
+    word: str,
+    make: Callable[[Given], Given],
+    *,
+    by: str,
+    if_version: int | None,
+    dry_run: bool,
+    run: str | None,
 ) -> Edited:
     with store.read() as session:
         # Judged before the lock is taken: what does not read keeps nobody waiting.
         task = find_task(session, word)
+        refuse_edit(task)
         _read(session, task, make(as_written(session, task)))
     try:
         with store.write() as session:
             lift_over(session)
             task = find_task(session, word)
+            refuse_edit(task)
             check_version(session, task, if_version)
-            edited = _write(session, task, make(as_written(session, task)), by=by)
+            edited = write_in(session, task, make(as_written(session, task)), by=by)
+            if not task.definition.enabled and edited.after.definition.enabled:
+                edited = replace(edited, after=wait_for_a_person(session, edited.after, run=run, by=by))
             if dry_run:
                 raise _Undone(edited)
             return edited
@@ -147,7 +168,8 @@ def _edit(
         return undone.edited
 
 
-def _write(session: Session, task: Task, given: Given, *, by: str) -> Edited:
+def write_in(session: Session, task: Task, given: Given, *, by: str) -> Edited:
+    """Write a task's definition anew in the caller's transaction; what changes nothing writes nothing."""
     definition, warnings = _read(session, task, given)
     written = as_written(session, task)
     changes = differences(written, definition_to_json(definition))

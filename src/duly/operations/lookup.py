@@ -4,7 +4,7 @@ A word that may mean several is never guessed at: Invalid lists the candidates.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
 from duly.core.names import key_of
@@ -171,10 +171,16 @@ def caller() -> str:
         name = pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
         name = str(os.getuid())
-    run = os.environ.get("DULY_RUN", "")
+    run = run_of(os.environ)
+    return name if run is None else f"{name} in {run}"
+
+
+def run_of(environ: Mapping[str, str]) -> str | None:
+    """Give the run that a process with this environment is the work of, where it is one."""
+    run = environ.get("DULY_RUN", "")
     digits = run.removeprefix("run_")
     ours = len(digits) == ID_DIGITS and run == f"run_{digits}" and all(char in ALPHABET for char in digits)
-    return f"{name} in {run}" if ours else name
+    return run if ours else None
 
 
 def _run(session: Session, word: str) -> Run | None:

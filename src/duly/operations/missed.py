@@ -13,6 +13,7 @@ from duly.errors import Invalid, Refused
 from duly.operations import shapes
 from duly.operations.listing import ledger_task, name_of
 from duly.operations.lookup import find_missed, told
+from duly.operations.owned import refuse_missing
 from duly.operations.runs import check_task
 from duly.store import Session, Store
 from duly.store.counters import count_back
@@ -63,6 +64,7 @@ def accept(store: Store, word: str, *, by: str, anyway: bool = False) -> Accepte
         if one.state in {"accepted", "declined"}:
             raise _answered(one)
         task = _task_of(session, one)
+        refuse_missing(store, session, task)
         check_task(session, task, anyway=anyway)
         there = session.runs.by_occurrence(task.id, offers.newest_of(one))
         if there is not None and offers.names_a_run_to_go_on(one, there):

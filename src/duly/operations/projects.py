@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass
 
+from duly.core.loops import path_of
 from duly.core.names import key_of
 from duly.core.reading import read_name
 from duly.core.run import Entry
 from duly.errors import Invalid, Refused
 from duly.operations.lookup import project_key, told
-from duly.store import Session, Store
+from duly.operations.owned import host
+from duly.operations.rail import refuse_in_a_run
+from duly.store import Session, Store, removing
 from duly.store.projects import Project
 from duly.store.switches import lift_over
 
@@ -24,11 +27,17 @@ class Owned:
     in_its_folder: int
 
 
-def set_project(store: Store, name: str, *, folder: str | None, by: str, clear: bool = False) -> Owned:
+def set_project(
+    store: Store, name: str, *, folder: str | None, by: str, clear: bool = False, run: str | None = None
+) -> Owned:
     """Make a project, or set the folder (an absolute path) in which its tasks work; `clear` takes the folder away.
 
-    A project that is there keeps the name it goes by. Refused while tasks would be left without a folder.
+    A project that is there keeps the name it goes by. Refused while tasks would be left without a folder; those that
+    files define go with the folder. Naming a folder, whose loop files run then, is for a person: from a `run` it is
+    refused `not_allowed`.
     """
+    if folder is not None:
+        refuse_in_a_run(run, "naming a folder whose loop files run then", f"duly project set {name} --dir PATH")
     wanted = read_name(name, "project")
     if folder is not None and (not folder.startswith("/") or "\0" in folder or len(folder.encode()) > PATH_MOST):
         raise Invalid("it is not an absolute path that a system can have", field="dir", hint="--dir /srv/reports")
@@ -40,6 +49,8 @@ def set_project(store: Store, name: str, *, folder: str | None, by: str, clear: 
         before = session.projects.by_key(key)
         assert before is not None
         if folder is not None or clear:
+            if clear:
+                _remove_of_files(session, key, by=by)
             left = [] if folder is not None else _in_its_folder(session, before)
             if left:
                 raise Invalid(
@@ -48,7 +59,7 @@ def set_project(store: Store, name: str, *, folder: str | None, by: str, clear: 
                     hint=f"duly edit {left[0]} --cwd PATH",
                     details={"tasks": left},
                 )
-            session.projects.set_dir(key, folder)
+            session.projects.set_dir(key, folder, host())
             session.defaults.forget()
         after = session.projects.by_key(key)
         assert after is not None
@@ -82,9 +93,24 @@ def remove_project(store: Store, name: str, *, by: str) -> Project:
         return gone
 
 
+def owned(session: Session, key: str) -> Owned | None:
+    """Give the project of a key as the list shows it."""
+    project = session.projects.by_key(key)
+    return None if project is None else _owned(session, project)
+
+
 def projects(session: Session) -> list[Owned]:
     """List the projects by their names."""
     return [_owned(session, project) for project in session.projects.all()]
+
+
+def _remove_of_files(session: Session, key: str, *, by: str) -> None:
+    """Remove the tasks that files define: a folder that nobody names any more does not count."""
+    for task in session.tasks.in_scope("project", key):
+        path = path_of(task.source)
+        if path is not None:
+            removing.remove(session, task, by=by, details={"why": "folder", "path": path})
+    session.projects.set_loops(key, {})
 
 
 def _owned(session: Session, project: Project) -> Owned:

@@ -14,6 +14,7 @@ from duly.errors import Refused
 from duly.operations import shapes
 from duly.operations.budgets import check_budget
 from duly.operations.lookup import find_run, told
+from duly.operations.owned import refuse_missing
 from duly.operations.runs import check_free, check_task
 from duly.store import Session, Store
 from duly.store.switches import lift_over
@@ -32,6 +33,7 @@ def retry(store: Store, word: str, *, by: str, queue: bool = False, anyway: bool
         old = find_run(session, word)
         _check_ended(old)
         task = _task_of(session, old)
+        refuse_missing(store, session, task)
         check_task(session, task, anyway=anyway)
         definition = _definition(session, old, task)
         if not queue:

@@ -18,6 +18,7 @@ from duly.errors import Invalid, Refused
 from duly.ids import new as new_id
 from duly.operations.budgets import check_budget
 from duly.operations.lookup import find_run, find_task, told
+from duly.operations.owned import refuse_missing
 from duly.store import Session, Store
 from duly.store.pauses import holding
 from duly.store.switches import lift_over, move
@@ -55,6 +56,7 @@ def run_now(
                     details={"run": first.id, "key": key},
                 )
             return first
+        refuse_missing(store, session, task)
         check_task(session, task, anyway=anyway)
         _check_room(task, args)
         if not queue:

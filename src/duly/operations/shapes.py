@@ -18,6 +18,7 @@ from duly.core.skips import Range
 from duly.core.spans import write_instant
 from duly.core.task import Broken, Task, idle_timeout_of, timeout_of
 from duly.core.trigger_json import to_json
+from duly.operations import source_shapes
 
 if TYPE_CHECKING:
     from duly.store.projects import Project
@@ -54,7 +55,7 @@ def task(
         "labels": dict(definition.labels),
         "enabled": definition.enabled,
         "done": task.done,
-        "broken": broken(task.broken),
+        "broken": broken(task.broken) or source_shapes.file_fault(task.source),
         "paused": [pause(hold) for hold in pauses],
         "triggers": [to_json(trigger) for trigger in definition.triggers],
         "zone": definition.zone,
@@ -62,7 +63,7 @@ def task(
         "rules": rules(task),
         "own_rules": [field.name for field in RULES if field.name in definition.own_rules],
         "inherited_rules": {name: of for name, of in definition.inherited.items() if name != "cwd"},
-        "source": {"kind": None, "set": None, "key": None, "path": None, "line": None} | dict(task.source),
+        "source": source_shapes.source(task.source),
         "version": task.version,
         "definition_version": task.definition_version,
         "created_at": instant(task.created_at),
@@ -114,6 +115,9 @@ def project(one: "Project", *, tasks: int, in_its_folder: int) -> dict[str, obje
         "created_at": instant(one.created_at),
         "tasks": tasks,
         "in_its_folder": in_its_folder,
+        "host": one.dir_host,
+        "missing": one.loops.get("missing"),
+        "faults": one.loops.get("faults", []),
     }
 
 

@@ -2,6 +2,7 @@
 
 from duly import __version__
 from duly.clock import from_us
+from duly.core.loops import fault_of
 from duly.core.task import Task
 from duly.operations import budgets, serving, shapes
 from duly.operations.lookup import told
@@ -39,6 +40,7 @@ def status(store: Store, session: Session) -> dict[str, object]:
         "holders": [shapes.holder(row, state=row.state, running=len(session.runs.held_by(row.id))) for row in known],
         "pauses": [shapes.pause(hold) | {"target": _target(session, hold)} for hold in session.pauses.all()],
         "polling_only": session.line.pooled,
+        "projects": _troubled(session),
     }
 
 
@@ -59,7 +61,23 @@ def nothing(address: str) -> dict[str, object]:
         "holders": [],
         "pauses": [],
         "polling_only": False,
+        "projects": [],
     }
+
+
+def _troubled(session: Session) -> list[dict[str, object]]:
+    """Tell of projects whose folder cannot be used, or some of whose loop files were not taken."""
+    return [
+        {
+            "name": one.name,
+            "dir": one.dir,
+            "host": one.dir_host,
+            "missing": one.loops.get("missing"),
+            "faults": one.loops.get("faults", []),
+        }
+        for one in session.projects.all()
+        if one.loops
+    ]
 
 
 def _target(session: Session, hold: Pause) -> str:
@@ -84,7 +102,7 @@ def _wanting(session: Session) -> tuple[int, list[Task]]:
     broken, failing, after = 0, list[Task](), ("", "")
     while True:
         page = session.tasks.page(after=after, most=PAGE)
-        broken += sum(task.broken is not None for task in page)
+        broken += sum(task.broken is not None or fault_of(task.source) is not None for task in page)
         failing += [task for task in page if task.failures_in_a_row and not task.done]
         if len(page) < PAGE:
             return broken, failing

@@ -12,6 +12,8 @@ from duly.errors import Invalid, Refused
 from duly.operations.judging import judge
 from duly.operations.limits import check_fits
 from duly.operations.lookup import find_task, project_key, told
+from duly.operations.owned import refuse_removal, refuse_switch
+from duly.operations.rail import refuse_in_a_run, wait_for_a_person
 from duly.store import Session, Store, definitions_written, listening, removing
 from duly.store.holds import hold
 from duly.store.plans import arm, disarm
@@ -27,27 +29,43 @@ class Paused:
     tasks: int
 
 
-def add(store: Store, definition: Definition, *, by: str, source: Mapping[str, object], dry_run: bool = False) -> Task:
-    """Add a task, whole; `dry_run` judges it in the same way and keeps nothing.
+def add(
+    store: Store,
+    definition: Definition,
+    *,
+    by: str,
+    source: Mapping[str, object],
+    dry_run: bool = False,
+    run: str | None = None,
+) -> Task:
+    """Add a task, whole; `dry_run` judges it in the same way and keeps nothing. What a `run` adds waits for a person.
 
     Refused `already_exists` when the name is taken in its project; Invalid when it can never run.
     """
     with store.write() as session:
         lift_over(session)
-        task = _new(session, definition, by=by, source=source)
-        taken = session.tasks.by_name(key_of(definition.project), key_of(definition.name))
-        if taken is not None:
-            raise Refused(
-                "already_exists",
-                f"there is a task {told(taken)} already",
-                details={"task": taken.id, "name": taken.definition.name, "project": taken.definition.project},
-                hint=f"another name, or duly remove {told(taken)}",
-            )
-        if dry_run:
-            listening.check(session, task.id, definition)
-        else:
-            task = definitions_written.add(session, task)
-            session.ledger.add([_told(session, "defined", task, by, {"version": 1})])
+        task = add_in(session, definition, by=by, source=source, dry_run=dry_run)
+        return task if dry_run else wait_for_a_person(session, task, run=run, by=by)
+
+
+def add_in(
+    session: Session, definition: Definition, *, by: str, source: Mapping[str, object], dry_run: bool = False
+) -> Task:
+    """Add a task in the caller's transaction."""
+    task = _new(session, definition, by=by, source=source)
+    taken = session.tasks.by_name(key_of(definition.project), key_of(definition.name))
+    if taken is not None:
+        raise Refused(
+            "already_exists",
+            f"there is a task {told(taken)} already",
+            details={"task": taken.id, "name": taken.definition.name, "project": taken.definition.project},
+            hint=f"another name, or duly remove {told(taken)}",
+        )
+    if dry_run:
+        listening.check(session, task.id, definition)
+    else:
+        task = definitions_written.add(session, task)
+        session.ledger.add([_told(session, "defined", task, by, {"version": 1})])
     return task
 
 
@@ -79,18 +97,31 @@ def first_version(definition: Definition, *, now: datetime, by: str, source: Map
     return arm(task, now) if definition.enabled else task
 
 
-def enable(store: Store, word: str, *, by: str) -> Task:
-    """Switch a task on; it owes nothing of the time it was off. Switching on what is on changes nothing."""
-    with store.write() as session:
-        lift_over(session)
-        return switch(session, find_task(session, word), on=True, by=by)
+def enable(store: Store, word: str, *, by: str, in_file: bool = False, run: str | None = None) -> Task:
+    """Switch a task on; it owes nothing of the time it was off. Switching on what is on changes nothing.
+
+    Refused `owned_by_file` where a file says whether it is on, unless it says so `in_file` by now. What a `run`
+    switches on waits for a person.
+    """
+    return _switched(store, word, on=True, by=by, in_file=in_file, run=run)
 
 
-def disable(store: Store, word: str, *, by: str) -> Task:
-    """Switch a task off: nothing opens it by time, what waits ends skipped; a live run goes on."""
+def disable(store: Store, word: str, *, by: str, in_file: bool = False) -> Task:
+    """Switch a task off: nothing opens it by time, what waits ends skipped; a live run goes on.
+
+    Refused `owned_by_file` where a file says whether it is on, unless it says so `in_file` by now.
+    """
+    return _switched(store, word, on=False, by=by, in_file=in_file)
+
+
+def _switched(store: Store, word: str, *, on: bool, by: str, in_file: bool, run: str | None = None) -> Task:
     with store.write() as session:
         lift_over(session)
-        return switch(session, find_task(session, word), on=False, by=by)
+        task = find_task(session, word)
+        if not in_file:
+            refuse_switch(task)
+        after = switch(session, task, on=on, by=by)
+        return after if task.definition.enabled else wait_for_a_person(session, after, run=run, by=by)
 
 
 def switch(session: Session, task: Task, *, on: bool, by: str) -> Task:
@@ -112,7 +143,9 @@ def remove(store: Store, word: str, *, by: str) -> Task:
     """Remove a task: what waits ends skipped, what runs is cancelled; its runs and its ledger stay."""
     with store.write() as session:
         lift_over(session)
-        return removing.remove(session, find_task(session, word), by=by)
+        task = find_task(session, word)
+        refuse_removal(store, session, task)
+        return removing.remove(session, task, by=by)
 
 
 def pause(store: Store, scope: str, target: str, *, until: datetime | None, note: str | None, by: str) -> Paused:
@@ -129,8 +162,12 @@ def pause(store: Store, scope: str, target: str, *, until: datetime | None, note
         return Paused(pause=made, tasks=touched)
 
 
-def unpause(store: Store, scope: str, target: str, *, by: str) -> Paused | None:
-    """Lift one hold; tasks that nothing else holds go on from now. None where there was none, which changes nothing."""
+def unpause(store: Store, scope: str, target: str, *, by: str, run: str | None = None) -> Paused | None:
+    """Lift one hold; tasks that nothing else holds go on from now. None where there was none, which changes nothing.
+
+    Refused `not_allowed` where a `run` asks: what waits for a person waits for one.
+    """
+    refuse_in_a_run(run, "lifting a hold", "duly unpause, from a terminal of one's own")
     with store.write() as session:
         lift_over(session)
         key = _target(session, scope, target)

@@ -1,33 +1,37 @@
 """Projects: the owners of tasks, by the names they go by."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from duly.clock import from_us, to_us
 from duly.store.line import Line
+from duly.store.rows import dump, mapping
 from duly.store.sql import Statement
 from duly.store.tables import projects
 
 PROJECT = Statement(lambda: select(projects.c.name).where(projects.c.name_key == bindparam("key")))
 PROJECTS = Statement(lambda: select(projects.c.name).order_by(projects.c.name_key))
-WHOLE = Statement(
-    lambda: select(projects.c.name_key, projects.c.name, projects.c.dir, projects.c.created_us).where(
-        projects.c.name_key == bindparam("key")
-    )
-)
-ALL = Statement(
-    lambda: select(projects.c.name_key, projects.c.name, projects.c.dir, projects.c.created_us).order_by(
-        projects.c.name_key
-    )
-)
+_columns = [projects.c[name] for name in ("name_key", "name", "dir", "created_us", "dir_host", "loops")]
+WHOLE = Statement(lambda: select(*_columns).where(projects.c.name_key == bindparam("key")))
+ALL = Statement(lambda: select(*_columns).order_by(projects.c.name_key))
 INSERT_PROJECT = Statement(
     lambda: insert(projects).values(
         name_key=bindparam("name_key"), name=bindparam("name"), created_us=bindparam("created_us")
     )
 )
-SET_DIR = Statement(lambda: update(projects).where(projects.c.name_key == bindparam("of")).values(dir=bindparam("dir")))
+SET_DIR = Statement(
+    lambda: (
+        update(projects)
+        .where(projects.c.name_key == bindparam("of"))
+        .values(dir=bindparam("dir"), dir_host=bindparam("dir_host"))
+    )
+)
+SET_LOOPS = Statement(
+    lambda: update(projects).where(projects.c.name_key == bindparam("of")).values(loops=bindparam("loops"))
+)
 DELETE = Statement(lambda: delete(projects).where(projects.c.name_key == bindparam("of")))
 
 
@@ -39,6 +43,10 @@ class Project:
     name: str
     dir: str | None
     created_at: datetime
+    dir_host: str | None = None
+    """The host on which the folder was named; None where no folder is, or it was named by an older version."""
+    loops: Mapping[str, object] = field(default_factory=dict)
+    """What the last look at its loop files found wrong: `missing`, and `faults` of files that have no task."""
 
 
 class Projects:
@@ -73,14 +81,19 @@ class Projects:
         row = self._line.row(WHOLE, key=key)
         return None if row is None else _of(*row)
 
-    def set_dir(self, key: str, folder: str | None) -> None:
+    def set_dir(self, key: str, folder: str | None, host: str | None = None) -> None:
         """Write the folder in which a project's tasks work; the session's defaults must forget what they read."""
-        self._line.run(SET_DIR, of=key, dir=folder)
+        self._line.run(SET_DIR, of=key, dir=folder, dir_host=None if folder is None else host)
+
+    def set_loops(self, key: str, found: Mapping[str, object]) -> None:
+        """Write what a look at a project's loop files found wrong."""
+        self._line.run(SET_LOOPS, of=key, loops=dump(found) if found else None)
 
     def delete(self, key: str) -> None:
         """Remove a project's row; its removed tasks keep its name."""
         self._line.run(DELETE, of=key)
 
 
-def _of(key: str, name: str, folder: str | None, created_us: int) -> Project:
-    return Project(key=key, name=name, dir=folder, created_at=from_us(created_us))
+def _of(key: str, name: str, folder: str | None, created_us: int, host: str | None, loops: str | None) -> Project:
+    found = mapping(loops)
+    return Project(key=key, name=name, dir=folder, created_at=from_us(created_us), dir_host=host, loops=found)

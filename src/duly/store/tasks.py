@@ -1,6 +1,6 @@
 """Tasks: definitions with their versions, cursors, switches and counters."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -125,6 +125,7 @@ SET_TROUBLE = Statement(
         )
     )
 )
+SET_SOURCE = Statement(lambda: update(tasks).where(tasks.c.id == bindparam("of")).values(source=bindparam("source")))
 TROUBLED = Statement(lambda: _all().where(_live, tasks.c.trouble.is_not(None)))
 _PLANNED: dict[str, type] = {
     "id": str,
@@ -305,6 +306,10 @@ class Tasks:
         """Put a task that cannot be planned aside, with what is wrong; or take it back with its next start."""
         told = None if trouble is None else dump({"field": trouble.field, "message": trouble.message})
         self._line.run(SET_TROUBLE, of=task, trouble=told, next_due_us=us(next_due_at))
+
+    def set_source(self, task: str, source: Mapping[str, object]) -> None:
+        """Write what is kept of where a task comes from; it is no part of its definition, and no new version."""
+        self._line.run(SET_SOURCE, of=task, source=dump(source))
 
     def troubled(self) -> list[Task]:
         """Live tasks that were put aside, as if they had not been: broken only where they do not read even now."""
