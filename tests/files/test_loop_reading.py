@@ -39,7 +39,7 @@ def wrong(text: str | bytes) -> list[tuple[str, int | None, str]]:
 @pytest.mark.parametrize("name", sorted(EXPECTED["files"]))
 def test_a_loop_file_of_another_tool_becomes_what_it_means_there(name: str) -> None:
     wanted = EXPECTED["files"][name]
-    found = read_loop((DATA / name).read_bytes(), name, agents=["opencode"], home="/home")
+    found = read_loop((DATA / name).read_bytes(), name, agents=["opencode"], home="/house")
     if not wanted["jobs"]:
         assert isinstance(found, Spoilt)
         assert len(found.faults) == len(wanted["errors"])
@@ -136,7 +136,7 @@ def test_what_nobody_knows_is_left_alone_and_told_with_what_was_meant() -> None:
 
 def test_a_folder_is_taken_from_where_the_files_lie_or_from_home() -> None:
     assert loop(HEAD + "cwd: web\n---\nhi").given["action"]["cwd"] == "/srv/app/web"
-    assert loop(HEAD + "cwd: ~/web\n---\nhi", home="/home/a").given["action"]["cwd"] == "/home/a/web"
+    assert loop(HEAD + "cwd: ~/web\n---\nhi", home="/house").given["action"]["cwd"] == "/house/web"
     assert "cwd" not in loop(HEAD + "---\nhi").given["action"]
 
 
