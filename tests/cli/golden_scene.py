@@ -20,7 +20,7 @@ from duly.holder.holdings import Holding
 from duly.holder.planner import Planner
 from duly.holder.settling import Delivery, Settler
 from duly.operations import lookup
-from duly.ports import Assignment, Detached, How, Outcome
+from duly.ports import Assignment, Detached, How, Outcome, Parked
 from duly.store import Store
 from duly.store.queueing import trim
 from duly.store.rows import HolderRow
@@ -116,7 +116,7 @@ class World:
                 trim(session, task)
         self.live |= {won.definition.name: won for won in done.won}
 
-    def end(self, name: str, outcome: Outcome) -> None:
+    def end(self, name: str, outcome: Outcome | Parked) -> None:
         """Settle the live run of a task."""
         won = self.live.pop(name)
         with self.store() as store, store.write() as session:

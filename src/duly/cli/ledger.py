@@ -28,7 +28,7 @@ FOLLOWED_FROM = 10
 PAGE = 1_000
 TELLING = (
     *("source", "key", "cause", "outcome", "exit_code", "late_by_s", "why", "from", "next", "scope", "note", "version"),
-    *("count", "not_before", "refused", "said", "changed", "limit", "project", "defaults"),
+    *("count", "not_before", "refused", "text", "answer", "said", "changed", "limit", "project", "defaults"),
 )
 LATE_LEAST_S = 0.001
 NARROW = 110

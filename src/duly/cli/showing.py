@@ -332,7 +332,7 @@ def _event(event: "Event") -> Rows:
 
 
 def _attempt(one: Mapping[str, object]) -> str:
-    word = str(one["outcome"] or one["reason"] or "running")
+    word = str(one["outcome"] or one["reason"] or ("running" if one["ended_at"] is None else "parked"))
     why = f": {one['reason']}" if one["outcome"] not in {None, "succeeded"} and one["reason"] else ""
     return f"{one['attempt']}  fence {one['fence']}  {one['started_at']}  {word.replace('_', ' ')}{why}"
 

@@ -116,7 +116,7 @@ def _attempts(found: "Why") -> Rows:
     lines = []
     for one in found.attempts[-ATTEMPTS_SHOWN:]:
         spent = "" if one.ended_at is None else f", {took(one.ended_at - one.started_at)}"
-        word = (one.outcome or one.reason or "running").replace("_", " ")
+        word = (one.outcome or one.reason or ("running" if one.ended_at is None else "parked")).replace("_", " ")
         began = local_text(one.started_at, wall_of(found), fine=True)
         lines.append(f"{one.attempt}  {began}{spent}  {word}, held by {ending(one.holder or '')}, fence {one.fence}")
     return [("attempts" if len(lines) > 1 else "attempt", said("\n".join(lines)))]

@@ -45,6 +45,7 @@ KINDS: Mapping[str, Templates] = {
         "answered by {by}: {said}",
         "answered by {by}, {answer}: {note}",
         "answered by {by}: {answer}",
+        "answered by {by}",
         "answered",
     ),
     "cancel_asked": (
