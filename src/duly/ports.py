@@ -72,6 +72,14 @@ class Assignment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NothingToResume:
+    """The session of an agent cannot be gone on with, in words; nothing was asked anew. It is confirmed to be gone."""
+
+    told: str
+    agent: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """How an attempt ended. `confirmed`: nothing of its work lives. `side_effect`: one was possible."""
 
@@ -126,7 +134,9 @@ class Runner(Protocol):
     def check(self, action: Mapping[str, object]) -> Refusal | None:
         """Say beforehand why this action cannot run here; spends nothing and starts nothing."""
 
-    def perform(self, assignment: Assignment, checkpoint: Mapping[str, object] | None) -> Outcome | Detached | Parked:
+    def perform(
+        self, assignment: Assignment, checkpoint: Mapping[str, object] | None
+    ) -> Outcome | Detached | Parked | NothingToResume:
         """Do the work in the caller's thread and return when it has ended; with a checkpoint, attach to it."""
 
     def stop(self, how: How) -> None:

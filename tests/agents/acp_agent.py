@@ -183,8 +183,13 @@ def opened(message: dict[str, Any]) -> dict[str, Any]:
 def loaded(message: dict[str, Any]) -> dict[str, Any]:
     SESSION["id"] = message["params"]["sessionId"]
     witness("load", session=SESSION["id"])
-    update("agent_message_chunk", content={"type": "text", "text": "what was said before"})
-    return {}
+    for line in [] if SCRIPT.get("empty") else WITNESS.read_text().splitlines():
+        before = json.loads(line)
+        if before["what"] == "prompt" and before["session"] == SESSION["id"]:
+            update("user_message_chunk", content={"type": "text", "text": before["text"]})
+            update("agent_message_chunk", content={"type": "text", "text": "what was said before"})
+    more: dict[str, Any] = SCRIPT.get("session", {})
+    return more
 
 
 def main() -> None:
@@ -211,6 +216,8 @@ def main() -> None:
                 send({"id": message["id"], "result": loaded(message)})
         elif method in ("session/set_config_option", "session/set_model"):
             witness("model", **message["params"])
+            for step in SCRIPT.get("choosing", []):
+                act(step, message["id"])
             if "refuses_model" in SCRIPT:
                 send({"id": message["id"], "error": {"code": -32602, "message": SCRIPT["refuses_model"]}})
             else:

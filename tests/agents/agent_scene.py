@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from duly.core.agent_config import Agent
-from duly.ports import Assignment, Outcome
+from duly.ports import Assignment, NothingToResume, Outcome, Resumption
 from duly.runners import logs, processes
 from duly.runners.agents import Agents, Prompted
 from duly.runners.nurseries import Nursery
@@ -84,6 +84,17 @@ class Scene:
         outcome = self.runner().perform(self.assign(prompt, **changes), None)
         assert isinstance(outcome, Outcome)
         return outcome
+
+    def resuming(self, session: str, *, under_way: bool = True) -> Resumption:
+        """Say where an attempt goes on."""
+        return Resumption(session=session, prompted=under_way, why="interrupted")
+
+    def resume(self, session: str, *, under_way: bool = True, **changes: Any) -> Outcome | NothingToResume:
+        """Perform an attempt that goes on in a session."""
+        resumes = self.resuming(session, under_way=under_way)
+        done = self.runner().perform(self.assign("Do it.", attempt=2, resumes=resumes, **changes), None)
+        assert isinstance(done, Outcome | NothingToResume)
+        return done
 
     @contextmanager
     def performing(self, prompt: str = "Do it.", **changes: Any) -> Iterator[tuple[Prompted, "Future[Any]"]]:

@@ -151,7 +151,7 @@ def test_an_agent_that_ignores_the_wish_is_ended_with_its_children(
 def test_an_agent_that_never_answers_the_first_call_fails_and_was_asked_nothing(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("duly.runners.acp.conversation.GREETED_WITHIN_S", 0.5)
+    monkeypatch.setattr("duly.runners.acp.greeting.GREETED_WITHIN_S", 0.5)
     scene.writes([], start=[{"do": "hang"}])
     outcome = scene.perform()
     assert (outcome.word, outcome.reason, outcome.side_effect) == ("failed", "agent_error", False)

@@ -15,7 +15,7 @@ from cli_scene import Scene
 from duly.cli.completing import SCRIPTS, offered
 from duly.cli.frame import COMMANDS
 
-PATIENCE_S = 30
+PATIENCE_S = 120
 SHELLS_PATH = os.environ["PATH"]  # before a scene puts its own in place
 
 

@@ -6,7 +6,7 @@ import time
 import pytest
 from cli_scene import DULY, Scene
 
-PATIENCE_S = 30
+PATIENCE_S = 120
 
 
 def typed(scene: Scene, args: list[str], answer: str, *, columns: int = 80) -> tuple[int, str]:

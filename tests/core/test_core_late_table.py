@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from core_values import NINE, TICK, every, held, task_of, waiting
 
-from duly.core import lifecycle
+from duly.core import interrupting, lifecycle
 from duly.core.admission import Admitted, Skipped, admit
 from duly.core.planning import Plan, plan
 from duly.core.retrying import retried
@@ -119,7 +119,7 @@ def test_an_interrupted_run_goes_on_or_ends_as_its_row_says(row: Row) -> None:
     task = task_for(row, on_interrupt="retry")
     now = moment_of(row, task)
     run = run_of(row, task, started_at=now - span(row.more.get("worked", "0s")))
-    step = lifecycle.interrupted(
+    step = interrupting.interrupted(
         run,
         task.definition.rules,
         why="holder_died",

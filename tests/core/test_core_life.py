@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 import pytest
 from core_values import DAY, HOUR, MINUTE, NINE, SECOND, TICK, every, held, task_of, waiting
 
-from duly.core import lifecycle, reasons
+from duly.core import interrupting, lifecycle, reasons
+from duly.core.edges import ERROR_MOST
 from duly.core.fates import Opening
 from duly.core.ledger import attempts, fold
 from duly.core.retrying import retried
@@ -42,7 +43,7 @@ def claim(run: Run, *, fence: int, holder: str, now: datetime) -> tuple[Run, Ent
 def interrupt(
     run: Run, rules: Rules = RETRY, *, now: datetime, ended_at: datetime | None = None, by: str = "hld_b"
 ) -> Step:
-    return lifecycle.interrupted(
+    return interrupting.interrupted(
         run, rules, why="holder_died", now=now, ended_at=ended_at or now, following=None, by=by
     )
 
@@ -216,7 +217,7 @@ def test_an_end_keeps_who_held_it_and_by_which_claim() -> None:
 
 def test_an_error_is_kept_up_to_its_limit_and_an_empty_one_is_none() -> None:
     long = lifecycle.settle(held(), "failed", now=NINE, error="x" * 5000).after.error
-    assert long == "x" * lifecycle.ERROR_MOST
+    assert long == "x" * ERROR_MOST
     assert lifecycle.settle(held(), "failed", now=NINE, error="").after.error is None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from core_values import HOUR, MINUTE, NINE, SECOND, every, held, task_of, waiting
 
-from duly.core import lifecycle
+from duly.core import edges, interrupting, lifecycle
 from duly.core.fates import Opening
 from duly.core.ledger import never_began
 from duly.core.run import Entry, Run, Step
@@ -146,8 +146,8 @@ def test_a_backfill_waits_behind_all_others() -> None:
     assert run.rank > 1000
 
 
-def interrupt(run: Run, rules: Rules, why: lifecycle.Interruption = "holder_died", told: str | None = None) -> Step:
-    return lifecycle.interrupted(
+def interrupt(run: Run, rules: Rules, why: interrupting.Interruption = "holder_died", told: str | None = None) -> Step:
+    return interrupting.interrupted(
         run, rules, why=why, now=LATER, ended_at=NINE + MINUTE, following=None, by="hld_b", told=told
     )
 
@@ -200,7 +200,7 @@ def test_a_lease_that_was_lost_is_told_as_that() -> None:
 def test_who_knows_more_of_an_interruption_says_it_in_its_own_words_kept_up_to_a_limit(policy: Any) -> None:
     assert interrupt(held(), Rules(on_interrupt=policy), told="the disk was full").after.error == "the disk was full"
     kept = interrupt(held(), Rules(on_interrupt=policy), told="x" * 5000).after.error
-    assert kept == "x" * lifecycle.ERROR_MOST
+    assert kept == "x" * edges.ERROR_MOST
 
 
 def test_work_that_cannot_be_proven_gone_ends_with_the_names_of_what_is_left() -> None:

@@ -16,7 +16,7 @@ from by_hand import rows_on_server
 from duly.clock import monotonic_s, pause
 from duly.store.address import Address, ServerAddress, state_folder
 
-WITHIN_S = 60.0
+WITHIN_S = 120.0
 LEASE = "20s" if databases.ON_SERVER else "8s"
 """On a server work outlives its holder only until its keeper's deadline, which shall not come before the next holder
 has started on a machine that has much else to do."""

@@ -3,12 +3,13 @@
 import json
 import subprocess
 import sys
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from process_scene import Place, wait_for
 
 from duly.clock import now, to_us
+from duly.core.spans import write_instant
 
 WORK = 'echo "$DULY_OCCURRENCE $DULY_OPENED_BY $DULY_DUE_AT" >> "$HOME/witness"'
 
@@ -104,12 +105,13 @@ def test_a_skipped_occurrence_does_not_run_and_the_next_one_does(place: Place) -
 
 
 def test_a_backfill_beside_the_live_schedule_runs_each_once_and_takes_nothing_from_it(place: Place) -> None:
+    since = write_instant(now() - timedelta(seconds=66))
     place.duly("add", "a", "--when", "*/3 * * * * *", "--shell", f"{WORK}; sleep 0.4")
     place.serve()
     place.serve()
-    done = place.json("backfill", "a", "--from", "70s", "--to", "now")
+    done = place.json("backfill", "a", "--from", since, "--to", "now")
     assert done["count"] >= 20
-    assert place.json("backfill", "a", "--from", "70s", "--to", done["last"])["count"] == 0
+    assert place.json("backfill", "a", "--from", since, "--to", done["last"])["count"] == 0
     wait_for(lambda: not place.rows("SELECT 1 FROM runs WHERE opened_by = 'backfill' AND state != 'ended'"), 180)
     place.duly("pause", "a")
     wait_for(lambda: not place.rows("SELECT 1 FROM runs WHERE state != 'ended'"))

@@ -16,7 +16,7 @@ from store_scene import (
     without,
 )
 
-from duly.core import lifecycle
+from duly.core import interrupting, lifecycle
 from duly.core.run import Step
 from duly.errors import StoreAway
 from duly.holder.dispatcher import Won
@@ -196,7 +196,7 @@ def test_after_a_take_over_nothing_that_the_former_holder_decided_is_written(tmp
             "settle": lifecycle.settle(won.run, "succeeded", now=NINE),
             "give back": lifecycle.give_back(won.run, now=NINE, why="x"),
             "hand over": lifecycle.hand_over(won.run, place="here", lease_end_us=9, now=NINE),
-            "interrupt": lifecycle.interrupted(
+            "interrupt": interrupting.interrupted(
                 won.run,
                 won.definition.rules,
                 why="lease_lost",
@@ -233,7 +233,7 @@ def test_a_woken_holder_settles_nothing_and_leaves_one_line_that_says_so(tmp_pat
 def test_a_woken_holder_changes_nothing_after_its_successor_has_ended_the_run(tmp_path: Path) -> None:
     with scene(tmp_path) as s:
         won = s.held(on_interrupt="retry")
-        swept = lifecycle.interrupted(
+        swept = interrupting.interrupted(
             won.run, won.definition.rules, why="lease_lost", now=s.clock.now(), ended_at=s.clock.now(),
             following=None, by=B,
         )  # fmt: skip

@@ -13,7 +13,7 @@ from store_scene import (
     without,
 )
 
-from duly.core import lifecycle
+from duly.core import interrupting, lifecycle
 from duly.store import Store, runs, steps
 
 
@@ -67,7 +67,7 @@ def test_a_late_beat_never_lowers_a_lease(tmp_path: Path) -> None:
 def test_a_beat_never_brings_back_what_was_swept(tmp_path: Path) -> None:
     with scene(tmp_path) as s:
         run = s.held(on_interrupt="retry").run
-        swept = lifecycle.interrupted(
+        swept = interrupting.interrupted(
             run, s.task(run.task).definition.rules, why="lease_lost", now=s.clock.now(), ended_at=NINE,
             following=None, by=B,
         )  # fmt: skip

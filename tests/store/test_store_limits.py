@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from store_scene import HOUR, KINDS, LEASE_US, MINUTE, NINE, SECOND, Scene, minutely, scene, without
 
-from duly.core import lifecycle
+from duly.core import interrupting, lifecycle
 from duly.core.run import Run
 from duly.core.task import Task
 from duly.errors import Invalid, Refused
@@ -103,7 +103,7 @@ def test_places_in_limits_are_freed_by_every_end_of_a_run(tmp_path: Path) -> Non
         with s.store.write() as session:
             given = lifecycle.give_back(first.run, now=session.now, why="x")
             assert session.runs.move([given])
-            swept = lifecycle.interrupted(
+            swept = interrupting.interrupted(
                 second.run,
                 second.definition.rules,
                 why="holder_died",

@@ -194,7 +194,7 @@ def running_now(stage: Stage) -> Ask:
 
 @scene
 def a_run_whose_holder_died(stage: Stage) -> Ask:
-    from duly.core import lifecycle
+    from duly.core import interrupting
     from duly.core.task import Rules
 
     stage.add("backup", "daily 03:00", on_interrupt="retry")
@@ -207,7 +207,7 @@ def a_run_whose_holder_died(stage: Stage) -> Ask:
     with stage.store.write() as session:
         held = session.runs.by_id(run.id)
         assert held is not None
-        step = lifecycle.interrupted(
+        step = interrupting.interrupted(
             held,
             Rules(on_interrupt="retry"),
             why="holder_died",

@@ -39,7 +39,7 @@ class Rules(TypedDict, total=False):
     retries: int
     retry_after: Span
     retry_up_to: Span
-    on_interrupt: Literal["fail", "retry"]
+    on_interrupt: Literal["fail", "retry", "resume"]
     gate: str | Mapping[str, object]
     success_when: Mapping[str, object]
     pause_after: int

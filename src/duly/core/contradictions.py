@@ -142,6 +142,9 @@ def _of_agents(definition: Definition) -> Iterator[Contradiction]:
         if kind != "agent":
             text = f"it means agents alone, and what this task does is a {kind}"
             yield Contradiction(rule=name, message=text, hint="--agent, or without this rule", figures={"kind": kind})
+    if definition.rules.on_interrupt == "resume" and kind != "agent" and "on_interrupt" in definition.own_rules:
+        text = f"resume goes on in the session of an agent, and what this task does is a {kind}"
+        yield Contradiction(rule="on_interrupt", message=text, hint="fail or retry", figures={"kind": kind})
 
 
 def _of_success(definition: Definition) -> Iterator[Contradiction]:

@@ -10,6 +10,8 @@ PARKED = "parked"
 """In the details of a claim that was given back: its run is parked again, with its answer."""
 ATTACHED = "attached"
 """In the details of a `parked` entry: its work lives and waits, and the run stays held."""
+NEXT = frozenset({"retry", "resume"})
+"""What an attempt that ended may say of what is next: its run goes on, and waits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,11 +87,11 @@ def _after(run: Folded, entry: Entry) -> Folded:
             parked = bool(entry.details.get(PARKED))
             run = _current(run, entry, holder=entry.holder)
             run = replace(run, state="parked" if parked else "waiting", answered=parked)
-            again = entry.details.get("next") == "retry"
+            again = entry.details.get("next") in NEXT
             return replace(run, reason=entry.reason) if again else run
         case "swept":
             run = _current(run, entry, holder=entry.holder)
-            again = entry.details.get("next") == "retry"
+            again = entry.details.get("next") in NEXT
             return replace(run, state="waiting", reason=entry.reason) if again else run
         case "skipped":
             run = run if run.state == "waiting" else _fault(run, f"skipped while {run.state}")

@@ -2,35 +2,28 @@
 
 waiting ── claim ──▶ held ── settle ──▶ ended
    │ ▲                │ └── hand over, take over: still held
-   │ └── give back, retry after an interruption or a failure (`retrying.py`)
+   │ └── give back, go on after an interruption (`interrupting.py`), retry after a failure (`retrying.py`)
    └── skip, cancel ──▶ ended
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
 
 from duly.core import spoken
 from duly.core.admission import NOTHING, rank_of
+from duly.core.edges import ERROR_MOST, entry_of, released, seconds
 from duly.core.fates import Opening
-from duly.core.lateness import refused_after_interruption
 from duly.core.ledger import PARKED, attempts
 from duly.core.names import key_of
 from duly.core.occurrences import at_key
 from duly.core.reasons import ENDED
 from duly.core.run import Entry, Run, RunOutcome, Step
-from duly.core.task import Rules, Task
+from duly.core.task import Task
 from duly.core.values import changed
 
-ERROR_MOST = 2_000
-"""Characters of an error that are kept."""
-INTERRUPTIONS_MOST = 1
-"""How often `on_interrupt: retry` tries a run again; the next interruption ends it."""
 DEATHS_MOST = 5
 """How often a run is given back because its holder died before its work began; at the last of them it ends."""
-
-Interruption = Literal["holder_died", "lease_lost"]
 
 
 def opened(task: Task, opening: Opening, *, id_: str, now: datetime, holder: str | None) -> tuple[Run, Entry]:
@@ -49,19 +42,19 @@ def opened(task: Task, opening: Opening, *, id_: str, now: datetime, holder: str
         project=key_of(task.definition.project),
         rank=rank_of(opening.opened_by, task.definition.rules),
     )
-    details: dict[str, object] = {"late_by_s": _seconds(opening.late_by)}
-    return run, _entry(run, "opened", now, reason=opening.opened_by, holder=holder, details=details)
+    details: dict[str, object] = {"late_by_s": seconds(opening.late_by)}
+    return run, entry_of(run, "opened", now, reason=opening.opened_by, holder=holder, details=details)
 
 
 def opened_by_hand(run: Run) -> Entry:
     """Tell of a run that a person asked for."""
-    return _entry(run, "opened", run.opened_at, reason=run.opened_by, by=run.opened_by_whom)
+    return entry_of(run, "opened", run.opened_at, reason=run.opened_by, by=run.opened_by_whom)
 
 
 def claimed(run: Run, *, now: datetime, late_by: timedelta, crowd: dict[str, object]) -> Entry:
     """Tell of a claim that was won; `run` is the row as it stands after it."""
-    details = {"fence": run.fence, "seat": run.seat, "late_by_s": _seconds(late_by), **crowd}
-    return _entry(run, "claimed", now, holder=run.holder, details=details)
+    details = {"fence": run.fence, "seat": run.seat, "late_by_s": seconds(late_by), **crowd}
+    return entry_of(run, "claimed", now, holder=run.holder, details=details)
 
 
 def settle(
@@ -83,7 +76,7 @@ def settle(
     assert run.state == "held"
     after = changed(
         run,
-        _released(run, now, worked_until=worked_until),
+        released(run, now, worked_until=worked_until),
         state="ended",
         # Who ended it, and by which claim, stays on the row: a lost answer is read back by the token.
         holder=run.holder,
@@ -98,42 +91,12 @@ def settle(
         ended_at=now,
         log_bytes=log_bytes,
         log_cut=log_cut,
-        agent=spoken.after_attempt(run.agent, agent),
+        agent=spoken.after_attempt(run, agent),
     )
     told = {"outcome": outcome, "fence": run.fence, **(details or {})}
     told |= {} if exit_code is None else {"exit_code": exit_code}
-    entry = _entry(run, "ended", now, reason=reason, holder=run.holder, details=told)
+    entry = entry_of(run, "ended", now, reason=reason, holder=run.holder, details=told)
     return Step(before=run, after=after, entries=(entry,))
-
-
-def interrupted(
-    run: Run,
-    rules: Rules,
-    *,
-    why: Interruption,
-    now: datetime,
-    ended_at: datetime,
-    following: datetime | None,
-    by: str | None,
-    told: str | None = None,
-    agent: Mapping[str, object] = NOTHING,
-) -> Step:
-    """Judge a held run whose work is gone without an end of its own: tried again once, or ended abandoned.
-
-    `ended_at`: when the work was last known to live; the time it worked until then does not count as lateness.
-    """
-    assert run.state == "held"
-    worked_for = run.worked_for + _span(run, ended_at)
-    refusal = None
-    if rules.on_interrupt == "retry" and run.interruptions < INTERRUPTIONS_MOST and run.cancel_asked_at is None:
-        refusal = refused_after_interruption(run, rules, worked_for=worked_for, following=following, now=now)
-        if refusal is None:
-            text = told or _interruption_text(run, why, None)
-            return _try_again(run, why=why, now=now, worked_for=worked_for, by=by, error=text, agent=agent)
-    text = told or _interruption_text(run, why, refusal)
-    step = settle(run, "abandoned", now=now, reason=refusal or why, error=text, agent=agent)
-    swept = _entry(run, "swept", now, reason=why, holder=run.holder, by=by, details={"fence": run.fence})
-    return replace(step, after=changed(step.after, worked_for=worked_for), entries=(swept, *step.entries))
 
 
 def not_confirmed(run: Run, *, now: datetime, survivors: str) -> Step:
@@ -153,12 +116,12 @@ def give_back(run: Run, *, now: datetime, why: str, died: bool = False, deaths: 
     if died and deaths + 1 >= DEATHS_MOST:
         told = f"{deaths + 1} processes died one after another before its work began: it may be what kills them"
         return settle(run, "abandoned", now=now, reason="holder_died", error=told, details={"deaths": deaths + 1})
-    after = changed(run, _released(run, now), state="waiting", worked_for=run.worked_for, started_at=None)
+    after = changed(run, released(run, now), state="waiting", worked_for=run.worked_for, started_at=None)
     details: dict[str, object] = {"why": why, "fence": run.fence} | ({"died": True} if died else {})
     if run.answered_at is not None:
         after = changed(after, state="parked", seat=run.seat, answered_at=run.answered_at)
         details |= {PARKED: True}
-    entry = _entry(run, "returned", now, reason="returned", holder=run.holder, details=details)
+    entry = entry_of(run, "returned", now, reason="returned", holder=run.holder, details=details)
     return Step(before=run, after=after, entries=(entry,))
 
 
@@ -179,20 +142,22 @@ def take_over(run: Run, *, holder: str, token: str, lease_end_us: int, boot: str
         lease_boot=boot,
         handed_to=None,
     )
-    entry = _entry(run, "taken_over", now, holder=holder, details={"from": run.holder, "why": why, "fence": run.fence})
+    entry = entry_of(
+        run, "taken_over", now, holder=holder, details={"from": run.holder, "why": why, "fence": run.fence}
+    )
     return Step(before=run, after=after, entries=(entry,))
 
 
 def adopted(run: Run, *, now: datetime, holder: str) -> Entry:
     """Tell that living work goes on under another holder."""
-    return _entry(run, "adopted", now, holder=holder, details={"fence": run.fence})
+    return entry_of(run, "adopted", now, holder=holder, details={"fence": run.fence})
 
 
 def hand_over(run: Run, *, place: str, lease_end_us: int, now: datetime) -> Step:
     """Leave living work to the next holder at this place; others may take it after the end of the lease."""
     assert run.state == "held"
     after = changed(run, version=run.version + 1, handed_to=place, lease_end_us=lease_end_us)
-    entry = _entry(run, "handed_over", now, holder=run.holder, details={"fence": run.fence})
+    entry = entry_of(run, "handed_over", now, holder=run.holder, details={"fence": run.fence})
     return Step(before=run, after=after, entries=(entry,))
 
 
@@ -214,9 +179,11 @@ def skip(run: Run, *, reason: str, now: datetime, details: dict[str, object], by
             ended_at=now,
         )
         told = {**details, "outcome": outcome, "refused": reason}
-        return Step(before=run, after=after, entries=(_entry(run, "ended", now, reason=why, by=by, details=told),))
+        return Step(before=run, after=after, entries=(entry_of(run, "ended", now, reason=why, by=by, details=told),))
     after = changed(run, version=run.version + 1, state="ended", outcome="skipped", reason=reason, ended_at=now)
-    return Step(before=run, after=after, entries=(_entry(run, "skipped", now, reason=reason, by=by, details=details),))
+    return Step(
+        before=run, after=after, entries=(entry_of(run, "skipped", now, reason=reason, by=by, details=details),)
+    )
 
 
 def last_outcome(run: Run) -> tuple[RunOutcome, str] | None:
@@ -240,8 +207,8 @@ def cancel_waiting(run: Run, *, by: str, now: datetime) -> Step:
         cancel_asked_at=now,
         cancel_asked_by=by,
     )
-    asked = _entry(run, "cancel_asked", now, reason="cancelled_by_hand", by=by)
-    ended = _entry(run, "ended", now, reason="cancelled_by_hand", by=by, details={"outcome": "cancelled"})
+    asked = entry_of(run, "cancel_asked", now, reason="cancelled_by_hand", by=by)
+    ended = entry_of(run, "ended", now, reason="cancelled_by_hand", by=by, details={"outcome": "cancelled"})
     return Step(before=run, after=after, entries=(asked, ended))
 
 
@@ -253,7 +220,7 @@ def ask_cancel(
     after = changed(
         run, version=run.version + 1, cancel_asked_at=now, cancel_asked_by=by, cancel_why=why, cancel_how=how
     )
-    return Step(before=run, after=after, entries=(_entry(run, "cancel_asked", now, reason=why, by=by),))
+    return Step(before=run, after=after, entries=(entry_of(run, "cancel_asked", now, reason=why, by=by),))
 
 
 def stopping(run: Run, *, now: datetime) -> Step:
@@ -297,101 +264,3 @@ def outcome_late(
         holder=attempt.holder,
         details={"fence": fence, "outcome": outcome, **details},
     )
-
-
-def _try_again(
-    run: Run,
-    *,
-    why: Interruption,
-    now: datetime,
-    worked_for: timedelta,
-    by: str | None,
-    error: str,
-    agent: Mapping[str, object],
-) -> Step:
-    after = changed(
-        run,
-        _released(run, now),
-        state="waiting",
-        worked_for=worked_for,
-        interruptions=run.interruptions + 1,
-        reason=why,
-        tried="abandoned",
-        tried_reason=why,
-        error=error[:ERROR_MOST],
-        exit_code=None,
-        signal=None,
-        not_before=now,
-        started_at=None,
-        agent=spoken.after_attempt(run.agent, agent),
-    )
-    details = {"fence": run.fence, "next": "retry"}
-    return Step(
-        before=run,
-        after=after,
-        entries=(_entry(run, "swept", now, reason=why, holder=run.holder, by=by, details=details),),
-    )
-
-
-def _released(run: Run, now: datetime, *, worked_until: datetime | None = None) -> dict[str, object]:
-    """What a run has when it is held no longer."""
-    return {
-        "version": run.version + 1,
-        "seat": None,
-        "taken": {},
-        "holder": None,
-        "lease_end_us": None,
-        "lease_boot": None,
-        "claim_token": None,
-        "handed_to": None,
-        "stopping_since": None,
-        "answered_at": None,
-        "worked_for": run.worked_for + _span(run, min(now, worked_until or now)),
-    }
-
-
-def _span(run: Run, until: datetime) -> timedelta:
-    if run.started_at is None or until <= run.started_at:
-        return timedelta(0)
-    return until - run.started_at
-
-
-def _interruption_text(run: Run, why: Interruption, refusal: str | None) -> str:
-    what = "the process that held the run died" if why == "holder_died" else "its holder lost the lease"
-    if refusal == "stale":
-        return f"{what}, and it was too late to try again"
-    if refusal == "missed_skip":
-        return f"{what}, and the task skips what it missed"
-    if refusal == "missed_offer":
-        return f"{what}, and whether it goes on is a person's to decide"
-    if run.interruptions >= INTERRUPTIONS_MOST:
-        return f"{what}, for the second time"
-    return f"{what}, and its work ended with it"
-
-
-def _entry(
-    run: Run,
-    kind: str,
-    now: datetime,
-    *,
-    reason: str | None = None,
-    holder: str | None = None,
-    by: str | None = None,
-    details: dict[str, object] | None = None,
-) -> Entry:
-    return Entry(
-        kind=kind,
-        at=now,
-        task=run.task,
-        occurrence=run.occurrence,
-        run=run.id,
-        attempt=run.attempt or None,
-        reason=reason,
-        holder=holder,
-        by=by,
-        details=details or {},
-    )
-
-
-def _seconds(span: timedelta) -> float:
-    return round(span.total_seconds(), 6)

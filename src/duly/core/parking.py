@@ -47,7 +47,7 @@ def park(
         {**NOTHING_TRIED, **released(run, now), "seat": run.seat},
         state="parked",
         question=question.id,
-        agent=spoken.after_attempt(run.agent, agent),
+        agent=spoken.going_on(run, agent, why=spoken.ANSWERED) or spoken.after_attempt(run, agent),
         log_bytes=log_bytes,
         log_cut=log_cut,
     )

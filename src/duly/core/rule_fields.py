@@ -147,8 +147,8 @@ ATTEMPTS: tuple[Field, ...] = (
         "on_interrupt",
         "choice",
         "what becomes of a run whose holder died and whose work did too",
-        default="fail",
-        allowed=("fail", "retry"),
+        default_text="resume for agents, else fail",
+        allowed=("fail", "retry", "resume"),
     ),
     _rule(
         "gate",

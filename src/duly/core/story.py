@@ -9,6 +9,9 @@ from duly.core.sentences import Templates, Use, sentence
 PUNCTUAL_S = 1.0
 """What was opened or begun so little after its instant was on time."""
 
+NEXT: Mapping[str, str] = {"retry": "to be tried again", "resume": "to go on in its session"}
+"""What a run that was interrupted waits for."""
+
 OPENED: Mapping[str, Templates] = {
     "schedule": ("opened {late}", "opened"),
     "catch_up": ("opened {late}, to catch up", "opened to catch up"),
@@ -98,8 +101,8 @@ def _figures(entry: Entry, wall: Wall) -> dict[str, object]:
     late = entry.details.get("late_by_s")
     if isinstance(late, int | float):
         figures["late"] = "on time" if late < PUNCTUAL_S else fill("{late_by_s} late", figures, wall)
-    if entry.kind == "swept" and entry.details.get("next") == "retry":
-        figures["next"] = "to be tried again"
+    if entry.kind == "swept" and entry.details.get("next") in NEXT:
+        figures["next"] = NEXT[str(entry.details["next"])]
     if entry.kind == "cancel_asked" and entry.reason == "overlap":
         figures["newer"] = entry.by
     if isinstance(figures.get("outcome"), str):

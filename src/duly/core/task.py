@@ -14,7 +14,7 @@ from duly.core.wallclock import Fold, Gap
 
 OnMissed = Literal["run", "run_all", "skip", "offer"]
 Overlap = Literal["skip", "queue", "cancel_running", "kill_running"]
-OnInterrupt = Literal["fail", "retry"]
+OnInterrupt = Literal["fail", "retry", "resume"]
 
 DEFAULT_MAX_AGE = timedelta(hours=6)
 DEFAULT_AT_MOST = 10
@@ -29,6 +29,7 @@ DEFAULT_TIMEOUT: Mapping[str, timedelta] = {
     "call": timedelta(hours=24),
     "agent": timedelta(minutes=30),
 }
+DEFAULT_ON_INTERRUPT: Mapping[str, OnInterrupt] = {"agent": "resume"}
 DEFAULT_IDLE_TIMEOUT: Mapping[str, timedelta] = {"agent": timedelta(minutes=10)}
 
 
@@ -62,7 +63,7 @@ class Rules:
     retries: int = 0
     retry_after: timedelta = DEFAULT_RETRY_AFTER
     retry_up_to: timedelta = DEFAULT_RETRY_UP_TO
-    on_interrupt: OnInterrupt = "fail"
+    on_interrupt: OnInterrupt | None = None
     gate: Gate | None = None
     pause_after: int | None = None
     spread: timedelta = timedelta(0)
@@ -149,6 +150,11 @@ def timeout_of(definition: Definition) -> timedelta:
     if definition.rules.timeout is not None:
         return definition.rules.timeout
     return DEFAULT_TIMEOUT[str(definition.action["kind"])]
+
+
+def on_interrupt_of(rules: Rules, action: Mapping[str, object]) -> OnInterrupt:
+    """What becomes of an interrupted run: the task's own rule, else the default of its kind of action."""
+    return rules.on_interrupt or DEFAULT_ON_INTERRUPT.get(str(action.get("kind")), "fail")
 
 
 def idle_timeout_of(definition: Definition) -> timedelta | None:

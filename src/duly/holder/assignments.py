@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from duly.core import spoken
 from duly.core.events import Event
 from duly.core.questions import Answered
 from duly.core.run import Run
@@ -48,7 +49,7 @@ def hold(
         zone=definition.zone,
         unattended=definition.rules.unattended,
         permissions=definition.rules.permissions,
-        resumes=None if answer is None else _resumption(run, answer),
+        resumes=_resumption(run, answer) if run.agent or answer is not None else None,
         success_when=definition.rules.success_when,
         event=event,
         folder=folder_of(run_folder, run.id, run.fence),
@@ -64,9 +65,14 @@ def hold(
     )
 
 
-def _resumption(run: Run, answer: Answered) -> Resumption:
-    session = run.agent.get("session")
-    return Resumption(session=None if session is None else str(session), prompted=True, why="answered", answer=answer)
+def _resumption(run: Run, answer: Answered | None) -> Resumption | None:
+    kept = run.agent
+    session = None if kept.get("session") is None else str(kept["session"])
+    if answer is not None:
+        return Resumption(session=session, prompted=True, why="answered", answer=answer)
+    if session is None or spoken.RESUMES not in kept:
+        return None
+    return Resumption(session=session, prompted=bool(kept.get(spoken.UNDER_WAY)), why="interrupted")
 
 
 def is_kept(runner: Runner, definition: Definition) -> bool:

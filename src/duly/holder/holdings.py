@@ -36,6 +36,8 @@ class Holding:
         """What is asked before the work begins; nothing where that has begun."""
         self.stop_why: str | None = None
         """Why this holder asked for the end: a reason of the closed set, or nothing."""
+        self.let_go = False
+        """It was to be left to the next holder when this one stopped."""
         self.asked_s: float | None = None
         """When the end was first asked for, on the clock of waits."""
         self.asked_noted = False
@@ -49,6 +51,7 @@ class Holding:
         """Ask for the end of the work, and remember the first reason why."""
         if self.stop_why is None:
             self.stop_why = why
+            self.let_go = how == "detach"
         if self.asked_s is None and how != "detach":
             self.asked_s = clock.monotonic_s()
         if self.gate is not None:

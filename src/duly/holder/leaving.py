@@ -1,6 +1,7 @@
 """How a holder stops: what is live may end by itself for a while; then it is handed over, or ended, as was wished.
 
 Handed over is work in a process of its own under a keeper: it goes on, and the next holder at this place watches it.
+An agent is ended too, and goes on in its session under the next holder, where it is to be resumed.
 What cannot outlive this process is ended with the reason `shutdown`; so is everything where all processes end with
 this one (a container whose first process it is), or where that was wished.
 """

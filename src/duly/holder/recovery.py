@@ -13,7 +13,7 @@ from typing import assert_never
 
 from duly import clock as machine
 from duly.clock import Clock
-from duly.core import lifecycle
+from duly.core import lifecycle, spoken
 from duly.errors import StoreAway
 from duly.holder.assignments import is_attended
 from duly.holder.carrier import Carrier, Deliver
@@ -177,7 +177,7 @@ def _with_its_turn(holding: Holding, verdict: Verdict | None) -> Verdict | None:
         return verdict
     left = turn_file.read(holding.assignment.folder)
     if left is None:
-        return verdict
+        return replace(verdict, agent={spoken.UNTOUCHED: True})
     if left.word is None or (isinstance(verdict, Outcome) and verdict.word != "abandoned"):
         return replace(verdict, agent=left.agent)
     if isinstance(verdict, Interrupted):

@@ -6,16 +6,17 @@ from datetime import datetime
 from typing import Literal
 
 from duly import chance, ids, zones
-from duly.core import gating, lifecycle, parking, questions, retrying, spoken
+from duly.core import gating, interrupting, lifecycle, parking, questions, retrying, spoken
+from duly.core.interrupting import Interruption
 from duly.core.lateness import offer_of
 from duly.core.ledger import parks
-from duly.core.lifecycle import Interruption
 from duly.core.names import key_of
 from duly.core.questions import Asked, Question
 from duly.core.run import BY_TIME_OR_EVENT, Entry, Run, Step
 from duly.core.schedule import next_due
+from duly.core.task import on_interrupt_of
 from duly.holder.holdings import Holding
-from duly.ports import Detached, Outcome, Parked
+from duly.ports import Detached, NothingToResume, Outcome, Parked
 from duly.store import Session, endings, pauses
 from duly.store.holds import hold_failing
 
@@ -69,7 +70,7 @@ class Asks:
     question: str
 
 
-Verdict = Outcome | Detached | Parked | Asks | Returned | Interrupted | NotNow | Begun
+Verdict = Outcome | Detached | NothingToResume | Parked | Asks | Returned | Interrupted | NotNow | Begun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,6 +206,9 @@ class Settler:
                 return gating.not_now(
                     run, now=session.now, reason=verdict.reason, told=verdict.told, details=verdict.details
                 )
+            case NothingToResume():
+                told, agent = verdict.told, verdict.agent
+                return interrupting.not_resumed(run, now=session.now, told=told, agent=agent)
             case Begun():
                 raise AssertionError("it is told, and is no step")
             case Parked():
@@ -239,6 +243,11 @@ class Settler:
         if outcome.word == "cancelled" and "lease_lost" in {holding.stop_why, outcome.reason}:
             lost = Interrupted(why="lease_lost", ended_at=now, agent=outcome.agent)
             return self._interrupted(session, holding, run, lost)
+        if outcome.word == "cancelled" and holding.let_go and _resumes(holding):
+            stopped = Interrupted(why="shutdown", ended_at=now, agent=outcome.agent)
+            left = self._interrupted(session, holding, run, stopped)
+            if left.after.state == "waiting":
+                return left
         word, reason = outcome.word, outcome.reason
         if word == "cancelled" and holding.stop_why is not None:
             reason = holding.stop_why
@@ -265,9 +274,10 @@ class Settler:
         )
 
     def _interrupted(self, session: Session, holding: Holding, run: Run, gone: Interrupted) -> Step:
-        return lifecycle.interrupted(
+        return interrupting.interrupted(
             run,
             holding.rules,
+            choice=on_interrupt_of(holding.rules, holding.assignment.action),
             why=gone.why,
             now=session.now,
             ended_at=gone.ended_at,
@@ -297,6 +307,11 @@ def _was_put(session: Session, delivery: Delivery) -> bool:
     """This very question was put by an earlier write, whose answer was lost."""
     verdict = delivery.verdict
     return isinstance(verdict, Asks) and session.questions.by_id(verdict.question) is not None
+
+
+def _resumes(holding: Holding) -> bool:
+    """Whether what is left to the next holder goes on in the session of its agent."""
+    return on_interrupt_of(holding.rules, holding.assignment.action) == "resume"
 
 
 def _is_my_own_write(session: Session, run: Run, mine: Run) -> bool:

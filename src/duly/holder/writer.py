@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from duly import chance
+from duly.core import spoken
 from duly.core.events import Event
 from duly.core.questions import Question, given
+from duly.core.run import Run
 from duly.core.task import Task
 from duly.errors import StoreAway, StoreBusy
 from duly.holder.assignments import hold
@@ -173,7 +175,7 @@ class Writer:
                     won, ended, asked = done.won, done.ended, done.asked
                     self._holdings.claiming(one.run.id for one in won)
                     events = session.events.by_ids({one.run.event for one in won if one.run.event is not None})
-                    answered = session.questions.by_ids(one.run.question or "" for one in won if one.run.answered_at)
+                    answered = session.questions.by_ids(one.run.question or "" for one in won if _has_answer(one.run))
                     ended += self._trim(session, planned.tasks) if planned.runs else 0
                 self.soonest = self._planner.soonest(session)
             holdings = [
@@ -226,3 +228,8 @@ class Writer:
             if holding.kept and one.run is not None and one.run.state != "held":
                 folders.remove_traces(holding.assignment.folder)
             self._on_settled(one)
+
+
+def _has_answer(run: Run) -> bool:
+    """Whether its work goes on with an answer, which no attempt has passed on yet."""
+    return run.answered_at is not None or run.agent.get(spoken.RESUMES) == spoken.ANSWERED

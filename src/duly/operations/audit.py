@@ -6,7 +6,7 @@ All of it is read at one moment, page by page: what is kept meanwhile grows with
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 
-from duly.core.ledger import ATTACHED, PARKED
+from duly.core.ledger import ATTACHED, NEXT, PARKED
 from duly.core.task import Task
 from duly.operations.audit_answers import answered
 from duly.operations.audit_crowds import budgets, counters, crowds
@@ -142,7 +142,7 @@ class _Reading:
         elif kind == "parked" or (kind == "returned" and details.get(PARKED)):
             if not details.get(ATTACHED):
                 self._seats.parked(run)
-        elif kind in {"ended", "returned"} or (kind == "swept" and details.get("next") == "retry"):
+        elif kind in {"ended", "returned"} or (kind == "swept" and details.get("next") in NEXT):
             self._seats.freed(run)
         elif kind == "opened" and self._later is not None and self._later.is_asked(line):
             self._find(self._later.read(line))

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from duly.core.ledger import ATTACHED
+from duly.core.ledger import ATTACHED, NEXT
 from duly.operations.audit_fates import Finding
 from duly.store import Session
 from duly.store.auditing import Auditing
@@ -26,7 +26,7 @@ def crowds(audit: Auditing) -> Iterator[Finding]:
 def _is_over(kind: str, details: Mapping[str, object]) -> bool:
     if kind == "parked":
         return not details.get(ATTACHED)
-    return kind != "swept" or details.get("next") == "retry"
+    return kind != "swept" or details.get("next") in NEXT
 
 
 def counters(session: Session) -> Iterator[Finding]:

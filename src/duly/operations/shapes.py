@@ -16,7 +16,7 @@ from duly.core.rule_fields import RULES
 from duly.core.run import Attempt, Missed, Run
 from duly.core.skips import Range
 from duly.core.spans import write_instant
-from duly.core.task import Broken, Task, idle_timeout_of, timeout_of
+from duly.core.task import Broken, Task, idle_timeout_of, on_interrupt_of, timeout_of
 from duly.core.trigger_json import to_json
 from duly.operations import source_shapes
 
@@ -99,6 +99,8 @@ def rules(task: Task) -> dict[str, object]:
         shown["timeout"] = rule_to_json(timeout_of(task.definition))
     if shown["idle_timeout"] is None and task.definition.action:
         shown["idle_timeout"] = rule_to_json(idle_timeout_of(task.definition))
+    if shown["on_interrupt"] is None:
+        shown["on_interrupt"] = on_interrupt_of(task.definition.rules, task.definition.action)
     return shown
 
 

@@ -15,7 +15,7 @@ from duly.core.run import Run
 from duly.core.schedule import TICK
 from duly.core.spans import write_instant
 from duly.core.spreading import start_of
-from duly.core.task import Broken, Definition, Task, idle_timeout_of, timeout_of
+from duly.core.task import Broken, Definition, Task, idle_timeout_of, on_interrupt_of, timeout_of
 from duly.errors import DulyError, Refused
 from duly.operations.budgets import budget_figures, lacks
 from duly.operations.lookup import find_any
@@ -375,6 +375,8 @@ def _ruled(asking: Asking, fate: Fate) -> Ruled | None:
     value = rule_to_json(getattr(definition.rules, fate.rule))
     if fate.rule == "timeout" and value is None:
         value = rule_to_json(timeout_of(definition))
+    if fate.rule == "on_interrupt":
+        value = on_interrupt_of(definition.rules, definition.action)
     if fate.rule == "idle_timeout" and value is None:
         value = rule_to_json(idle_timeout_of(definition))
     inherited = definition.inherited.get(fate.rule, "built_in")

@@ -12,7 +12,7 @@ from duly.core.run import Entry, Missed, Run
 from duly.core.schedule import TICK, next_due
 from duly.core.spans import write_instant
 from duly.core.spreading import start_of
-from duly.core.task import Broken, idle_timeout_of, timeout_of
+from duly.core.task import Broken, idle_timeout_of, on_interrupt_of, timeout_of
 from duly.operations.why_then import Hold, author_of, holds_at, off_at
 from duly.operations.why_values import Asking, Fate, Stretch
 from duly.store.moments import Moments, first_of
@@ -270,6 +270,8 @@ def _rule_figures(asking: Asking, reason: str | None, moment: datetime, run: Run
     value = rule_to_json(getattr(definition.rules, rule))
     if rule == "timeout" and definition.action:
         value = rule_to_json(timeout_of(definition))
+    if rule == "on_interrupt":
+        value = on_interrupt_of(definition.rules, definition.action)
     if rule == "idle_timeout" and definition.action:
         value = rule_to_json(idle_timeout_of(definition))
     figures: dict[str, object] = {rule: value}

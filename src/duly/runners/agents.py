@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from duly.core.agent_config import Agent
 from duly.core.reasons import Refusal
 from duly.errors import Invalid
-from duly.ports import Assignment, Detached, How, Outcome
+from duly.ports import Assignment, Detached, How, NothingToResume, Outcome
 from duly.runners import worktrees
 from duly.runners.nurseries import Nursery
 from duly.runners.streams import Streams
@@ -50,7 +50,9 @@ class Prompted:
         fault = self._fault(action)
         return None if fault is None else Refusal(reason="runner_unavailable", sentence=fault)
 
-    def perform(self, assignment: Assignment, checkpoint: Mapping[str, object] | None) -> Outcome | Detached:
+    def perform(
+        self, assignment: Assignment, checkpoint: Mapping[str, object] | None
+    ) -> Outcome | Detached | NothingToResume:
         """Prompt the agent and stay until its turn and its process have ended."""
         assert checkpoint is None, "what needs its holder is never adopted"
         fault = self._fault(assignment.action)
@@ -67,8 +69,12 @@ class Prompted:
         return fault_of(action, self._agents.known, self._agents.faults)
 
 
-def _apart(assignment: Assignment, outcome: Outcome) -> Outcome:
+def _apart(assignment: Assignment, outcome: Outcome | NothingToResume) -> Outcome | NothingToResume:
     """Leave the worktree of an attempt of which nothing lives, and tell of one that stays."""
+    if isinstance(outcome, NothingToResume):
+        if assignment.action.get("worktree"):
+            worktrees.leave(assignment)
+        return outcome
     if not assignment.action.get("worktree") or not outcome.confirmed or outcome.reason in TAKEN_AWAY:
         return outcome
     stays = worktrees.leave(assignment)

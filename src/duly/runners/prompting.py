@@ -8,7 +8,7 @@ from pathlib import Path
 from duly.core.agent_config import Agent
 from duly.core.permissions import Permission, Unattended
 from duly.core.turns import Judged, Turn, judge
-from duly.ports import Assignment, Outcome, OutcomeWord
+from duly.ports import Assignment, NothingToResume, Outcome, OutcomeWord, Resumption
 from duly.runners import command, folders, logs, success, turn_file, worktrees
 from duly.runners.agent_process import Process
 from duly.runners.prompt_texts import Unread, text_of
@@ -27,6 +27,10 @@ class Unfit(Exception):
         self.reason = reason
 
 
+class NotResumed(Exception):
+    """The agent cannot go on with a session, in words; nothing was asked of it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Talk:
     """What shall be said: in which folder, with which model, which prompt, for how long, answered how."""
@@ -42,15 +46,17 @@ class Talk:
     idle_s: float | None
     unattended: Unattended
     permissions: tuple[Permission, ...]
+    resumes: Resumption | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heeded:
-    """How a conversation ended; `unfit`: its agent could not be prompted at all."""
+    """How a conversation ended; `unfit`: its agent could not be prompted at all; `not_resumed`: not in its session."""
 
     turn: Turn
     left: Left
     unfit: Unfit | None = None
+    not_resumed: NotResumed | None = None
 
 
 def prepared(agent: Agent, assignment: Assignment, secrets: Secrets) -> tuple[Talk, dict[str, str]] | Outcome:
@@ -91,6 +97,7 @@ def prepared(agent: Agent, assignment: Assignment, secrets: Secrets) -> tuple[Ta
         idle_s=None if assignment.idle_timeout is None else assignment.idle_timeout.total_seconds(),
         unattended=assignment.unattended,
         permissions=assignment.permissions,
+        resumes=assignment.resumes,
     )
     return talk, given
 
@@ -98,6 +105,15 @@ def prepared(agent: Agent, assignment: Assignment, secrets: Secrets) -> tuple[Ta
 def around() -> dict[str, str]:
     """Give the environment that agents have from us: ours, without our own variables."""
     return command.without_ours(os.environ)
+
+
+def finished(assignment: Assignment, process: Process, heeded: Heeded, secrets: Secrets) -> Outcome | NothingToResume:
+    """Give what a conversation came to, told without secrets, when its process has ended."""
+    outcome = masked(ended(assignment, process, heeded, secrets), secrets)
+    if heeded.not_resumed is not None and heeded.turn.ours is None and outcome.confirmed:
+        told = f"interrupted, and it could not go on where it was: {outcome.error}"
+        return NothingToResume(told=told, agent=outcome.agent)
+    return outcome
 
 
 def ended(assignment: Assignment, process: Process, heeded: Heeded, secrets: Secrets) -> Outcome:

@@ -29,6 +29,8 @@ class Left:
 
     session: str | None = None
     prompted: bool = False
+    under_way: bool = False
+    """An earlier attempt may have prompted it in this session."""
     usage: Mapping[str, object] = field(default_factory=dict)
     word: OutcomeWord | None = None
     reason: str | None = None
@@ -37,7 +39,9 @@ class Left:
     @property
     def agent(self) -> dict[str, object]:
         """What of it the run shows."""
-        shown = {"session": self.session, "prompted": self.prompted, "usage": dict(self.usage)}
+        shown: dict[str, object] = {"session": self.session, "prompted": self.prompted, "under_way": self.under_way}
+        untouched = not self.prompted and not self.under_way
+        shown |= {"untouched": untouched, "usage": dict(self.usage)}
         return {name: value for name, value in shown.items() if value}
 
 
@@ -46,6 +50,7 @@ def write(folder: Path, left: Left) -> None:
     fields: dict[str, object] = {
         "session": left.session,
         "prompted": left.prompted,
+        "under_way": left.under_way,
         "usage": dict(left.usage),
         "word": left.word,
         "reason": left.reason,
@@ -74,6 +79,7 @@ def read(folder: Path) -> Left | None:
     return Left(
         session=session if isinstance(session, str) else None,
         prompted=bool(found.get("prompted")),
+        under_way=bool(found.get("under_way")),
         usage=usage if isinstance(usage, Mapping) else {},
         word=WORDS.get(word) if isinstance(word, str) else None,
         reason=_text(found.get("reason")),

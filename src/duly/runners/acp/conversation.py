@@ -6,36 +6,39 @@ started the agent's process ends that.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from duly import __version__, clock
+from duly import clock
 from duly.core.turns import Ours
+from duly.ports import Resumption
+from duly.prompts import resuming
 from duly.runners.acp import blocks
+from duly.runners.acp.greeting import (
+    LAST_LINE_MOST,
+    Nonsense,
+    error_told,
+    greet,
+    loading_of,
+    model_option,
+    named,
+)
 from duly.runners.acp.hearing import Heard, usage_told
 from duly.runners.acp.wire import Wire, reader, writer
 from duly.runners.agent_process import Pipes
-from duly.runners.prompting import Heeded, Talk, Unfit
+from duly.runners.prompting import Heeded, NotResumed, Talk, Unfit
 from duly.runners.telling import Log
 from duly.runners.turn_file import Left
 
 if TYPE_CHECKING:
     from acp.connection import Connection
 
-PROTOCOL = 1
-GREETED_WITHIN_S = 60.0
-"""An agent that does not answer the first call in so long never will."""
 HEARD_WITHIN_S = 1.0
 CANCELLED_WITHIN_S = 10.0
 """A turn that was asked to end has so long to do it; then its process is ended."""
 LAST_WORDS_WITHIN_S = 0.5
-LAST_LINE_MOST = 500
 STDERR_BYTES = 65_536
-
-
-class Nonsense(Exception):
-    """The agent answered what the protocol has not."""
 
 
 class Conversation:
@@ -151,6 +154,8 @@ class Conversation:
         assert self._heard is not None
         try:
             return await self._spoken(wire, log)
+        except NotResumed as gone:
+            return Heeded(turn=self._heard.turn("error", str(gone)), left=self._left, not_resumed=gone)
         except Unfit as unfit:
             return Heeded(turn=self._heard.turn("error", str(unfit)), left=self._left, unfit=unfit)
         except RequestError as error:
@@ -167,11 +172,8 @@ class Conversation:
         self._connection = connection = Connection(self._take, wire)
         greeting = await greet(connection)
         agent = named(greeting)
-        opened = await self._asked(connection, "session/new", {"cwd": self._talk.cwd, "mcpServers": []})
-        session = opened.get("sessionId")
-        if not isinstance(session, str) or not session:
-            raise Unfit("agent_error", "the agent opened a session without an id")
-        await self._put_down(Left(session=session))
+        opened, talk = await self._opened(connection, greeting)
+        session = str(self._left.session)
         log.line(f"[agent] {agent}, session {session}")
         for note in self._talk.notes:
             log.line(note)
@@ -179,7 +181,7 @@ class Conversation:
             await self._choose(connection, opened, self._talk.model)
         # From here on the agent may have been asked: nobody may ask it the same again.
         await self._put_down(replace(self._left, prompted=True))
-        said = {"sessionId": session, "prompt": blocks.of(self._talk, greeting, log)}
+        said = {"sessionId": session, "prompt": blocks.of(talk, greeting, log)}
         result = await self._asked(connection, "session/prompt", said)
         end = self._heard.answered(result)
         self._left = replace(self._left, usage=dict(self._heard.usage))
@@ -190,6 +192,46 @@ class Conversation:
                 f"the agent ended its turn with a word that the protocol has not: {result.get('stopReason')!r}"
             )
         return Heeded(turn=self._heard.turn(end), left=self._left)
+
+    async def _opened(self, connection: "Connection", greeting: Mapping[str, Any]) -> tuple[Mapping[str, Any], Talk]:
+        """Open a session, or go on with the one there is; gives what the agent told of it, and what to say in it."""
+        resumes = self._talk.resumes
+        if resumes is not None and resumes.session is not None:
+            try:
+                return await self._loaded(connection, greeting, resumes)
+            except NotResumed:
+                if resumes.prompted:
+                    raise
+        opened = await self._asked(connection, "session/new", {"cwd": self._talk.cwd, "mcpServers": []})
+        session = opened.get("sessionId")
+        if not isinstance(session, str) or not session:
+            raise Unfit("agent_error", "the agent opened a session without an id")
+        await self._put_down(Left(session=session))
+        return opened, self._talk
+
+    async def _loaded(
+        self, connection: "Connection", greeting: Mapping[str, Any], resumes: Resumption
+    ) -> tuple[Mapping[str, Any], Talk]:
+        """Go on with a session; NotResumed where the agent cannot."""
+        from acp.exceptions import RequestError
+
+        assert self._heard is not None
+        method = loading_of(greeting)
+        await self._put_down(Left(session=resumes.session, under_way=resumes.prompted))
+        params: dict[str, object] = {"sessionId": resumes.session, "cwd": self._talk.cwd, "mcpServers": []}
+        self._heard.replaying = True
+        try:
+            opened = await connection.send_request(method, params)
+        except RequestError as error:
+            raise NotResumed(f"the agent does not find its session {resumes.session}: {error_told(error)}") from error
+        finally:
+            self._heard.replaying = False
+        self._heard_s = clock.monotonic_s()
+        if not resumes.prompted:
+            return opened or {}, self._talk
+        known = self._heard.replayed or method != "session/load"
+        prompt = resuming.resumed(None if known else self._talk.prompt)
+        return opened or {}, replace(self._talk, prompt=prompt, knowledge=None if known else self._talk.knowledge)
 
     async def _asked(self, connection: "Connection", method: str, params: Mapping[str, object]) -> Mapping[str, Any]:
         result = await connection.send_request(method, dict(params))
@@ -202,7 +244,7 @@ class Conversation:
         """Set the session's model, by whichever way this agent offers; Unfit where it does not know it."""
         from acp.exceptions import RequestError
 
-        session = str(opened["sessionId"])
+        session = str(self._left.session)
         option, known = model_option(opened)
         if known and model not in known:
             raise Unfit("preflight", f"the agent knows no model {model!r}; it knows {', '.join(sorted(known))}")
@@ -261,63 +303,6 @@ class Conversation:
             last = (last + text).rpartition("\n")[2][-LAST_LINE_MOST:]
             if lines:
                 self._heard.last_line = self._mask(lines[-1].strip())[-LAST_LINE_MOST:]
-
-
-async def greet(connection: "Connection") -> Mapping[str, Any]:
-    """Say hello, which costs nothing, and hear which protocol the agent speaks; Unfit where that is not ours."""
-    client = {"name": "duly", "title": "Duly", "version": __version__}
-    offers = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
-    asked = {"protocolVersion": PROTOCOL, "clientCapabilities": offers, "clientInfo": client}
-    call: Coroutine[Any, Any, Any] = connection.send_request("initialize", asked)
-    try:
-        greeting = await asyncio.wait_for(call, GREETED_WITHIN_S)
-    except TimeoutError as error:
-        raise Unfit("agent_error", f"the agent did not answer within {GREETED_WITHIN_S:g} s of its start") from error
-    version = greeting.get("protocolVersion") if isinstance(greeting, Mapping) else None
-    if version != PROTOCOL:
-        raise Unfit("agent_error", f"the agent speaks version {version!r} of the protocol, and we speak {PROTOCOL}")
-    found: Mapping[str, Any] = greeting
-    return found
-
-
-def model_option(opened: Mapping[str, Any]) -> tuple[str | None, frozenset[str]]:
-    """Find by which option of a session its model is chosen, and which there are; nothing where it does not say."""
-    options = opened.get("configOptions")
-    for one in options if isinstance(options, list) else ():
-        if isinstance(one, Mapping) and one.get("category") == "model" and isinstance(one.get("id"), str):
-            return str(one["id"]), frozenset(_values(one.get("options")))
-    models = opened.get("models")
-    known = models.get("availableModels") if isinstance(models, Mapping) else None
-    ids = [one.get("modelId") for one in known if isinstance(one, Mapping)] if isinstance(known, list) else []
-    return None, frozenset(one for one in ids if isinstance(one, str))
-
-
-def _values(options: object) -> list[str]:
-    """The values of a choice, those in groups too."""
-    found: list[str] = []
-    for one in options if isinstance(options, list) else ():
-        if isinstance(one, Mapping):
-            found += [one["value"]] if isinstance(one.get("value"), str) else _values(one.get("options"))
-    return found
-
-
-def named(greeting: Mapping[str, Any]) -> str:
-    """Give the agent's own name for itself, with its version."""
-    info = greeting.get("agentInfo")
-    if not isinstance(info, Mapping):
-        return "an agent without a name"
-    return " ".join(str(info[name]) for name in ("name", "version") if info.get(name)) or "an agent without a name"
-
-
-def error_told(error: Any) -> str:
-    """Tell an error of the protocol with what it says beside its message."""
-    words, data = str(error), error.data
-    if isinstance(data, Mapping):
-        more = next((data[name] for name in ("message", "details", "detail", "error") if data.get(name)), None)
-        words += f": {more}" if more is not None and str(more) not in words else ""
-    elif isinstance(data, str) and data not in words:
-        words += f": {data}"
-    return " ".join(words.split())[:LAST_LINE_MOST]
 
 
 def _junk(log: Log, text: str) -> None:

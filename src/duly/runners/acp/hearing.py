@@ -22,6 +22,8 @@ ENDS: Mapping[str, End] = {
     "refusal": "refused",
     "cancelled": "cancelled",
 }
+PAST = frozenset({"user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call"})
+"""Updates that show a session not to be empty."""
 SELECTED: Mapping[str, tuple[str, ...]] = {
     "allow": ("allow_once", "allow_always"),
     "deny": ("reject_once", "reject_always"),
@@ -39,6 +41,8 @@ class Heard:
         self.ours: Ours | None = None
         self.replaying = False
         """What comes now is the past of a session that goes on."""
+        self.replayed = False
+        """Some of that past has come."""
         self.usage: dict[str, float] = {}
         self.last_line: str | None = None
         self._said = ""
@@ -65,7 +69,10 @@ class Heard:
     def update(self, params: object) -> None:
         """Take one update of the session."""
         update = params.get("update") if isinstance(params, Mapping) else None
-        if not isinstance(update, Mapping) or self.replaying:
+        if not isinstance(update, Mapping):
+            return
+        if self.replaying:
+            self.replayed = self.replayed or update.get("sessionUpdate") in PAST
             return
         kind = update.get("sessionUpdate")
         take: Callable[[Mapping[str, object]], None] | None = {

@@ -17,7 +17,7 @@ from duly.core.agent_config import Agent
 from duly.ports import Assignment
 from duly.runners import command, folders
 from duly.runners.acp import wire
-from duly.runners.acp.conversation import Nonsense, error_told, greet, named
+from duly.runners.acp.greeting import Nonsense, error_told, greet, named
 from duly.runners.agent_process import Pipes, Process
 from duly.runners.nurseries import Forbidden, NotStarted, Nursery
 from duly.runners.prompting import Unfit

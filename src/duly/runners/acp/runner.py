@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 from duly.core.agent_config import Agent
-from duly.ports import Assignment, Outcome
+from duly.ports import Assignment, NothingToResume, Outcome
 from duly.runners import command, prompting, turn_file
 from duly.runners.acp.conversation import Conversation
 from duly.runners.agent_process import Process
@@ -28,7 +28,9 @@ class Acp:
         self._conversation: Conversation | None = None
         self._process: Process | None = None
 
-    def perform(self, agent: Agent, assignment: Assignment, on_told: Callable[[Mapping[str, object]], None]) -> Outcome:
+    def perform(
+        self, agent: Agent, assignment: Assignment, on_told: Callable[[Mapping[str, object]], None]
+    ) -> Outcome | NothingToResume:
         """Prompt the agent, and come back when its turn is judged and its process has ended."""
         importlib.import_module("acp.connection")  # here, so that nobody waits for it in the loop of all
         prepared = prompting.prepared(agent, assignment, self._secrets)
@@ -54,7 +56,7 @@ class Acp:
         )
         self._speaks(conversation)
         heeded = self._streams.run(conversation.run()).result()
-        return prompting.masked(prompting.ended(assignment, process, heeded, self._secrets), self._secrets)
+        return prompting.finished(assignment, process, heeded, self._secrets)
 
     def stop(self, how: Literal["term", "kill"]) -> None:
         """Ask the agent to end its turn; or end its process, at once."""
