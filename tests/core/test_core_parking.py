@@ -152,3 +152,22 @@ def test_a_run_whose_work_lives_while_it_asks_stays_held() -> None:
     folded = fold([*story(run), *step.entries])
     assert (folded.state, folded.faults) == ("held", ())
     assert attempts([*story(run), *step.entries])[0].ended_at is None
+
+
+def test_what_an_agent_makes_up_is_kept_as_far_as_it_is_text() -> None:
+    made_up = Asked(
+        kind="question",
+        text="a\0b\ud800" + "x" * 9_000,
+        options=("o" * 900,) * 90,
+        about={"deep": "y" * 30_000},
+    )
+    question = questions.put(
+        held(), made_up, id_="que_1", until=NINE + HOUR, otherwise="fail", attached=False, now=NINE
+    )
+    assert question.text.startswith("a\N{REPLACEMENT CHARACTER}b?x")
+    assert (len(question.text), len(question.options), len(question.options[0])) == (4_000, 50, 500)
+    assert question.about == {}
+    for about in ({"a": "\0"}, {"a": "\ud800"}, {"a": object()}):
+        bad = changed(made_up, about=about)
+        one = questions.put(held(), bad, id_="que_1", until=NINE, otherwise="fail", attached=False, now=NINE)
+        assert one.about == {}

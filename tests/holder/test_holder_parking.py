@@ -33,6 +33,7 @@ class Talks:
         self.answers: list[Answered] = []
         self.stops: list[str] = []
         self.asks_alive = False
+        self.breaks = False
         self.over = threading.Event()
         self.changed = threading.Condition()
 
@@ -75,6 +76,8 @@ class Talking:
         return DONE
 
     def answer(self, given: Answered) -> None:
+        if self._talks.breaks:
+            raise ConnectionError("the agent is gone")
         self._talks.note(self._talks.answers, given)  # type: ignore[arg-type]
         self._answered.set()
 
@@ -219,6 +222,18 @@ def test_work_that_lives_is_denied_at_the_deadline_where_its_rules_say_so(stage:
     stage.clock.civil = question.asked_at + MINUTE
     assert turn_until(one, stage, run, "ended").outcome == "succeeded"
     assert [(given.answer, given.by) for given in talks.answers] == [("deny", "duly")]
+
+
+def test_a_runner_that_cannot_take_its_answer_fails_and_its_holder_goes_on(stage: Stage, talks: Talks) -> None:
+    stage.add("asks", "manual")
+    stage.add("quick", "manual")
+    one = holder(stage, talks)
+    run, question = ask_alive(stage, talks, one)
+    talks.breaks = True
+    answer(stage, question)
+    ended = turn_until(one, stage, run, "ended")
+    assert (ended.outcome, ended.reason) == ("failed", "agent_error")
+    assert turn_until(one, stage, by_hand(stage, "quick"), "ended").outcome == "succeeded"
 
 
 def test_work_that_is_cancelled_while_it_asks_ends_and_is_asked_about_no_longer(stage: Stage, talks: Talks) -> None:

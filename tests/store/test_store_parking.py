@@ -9,6 +9,7 @@ from store_people import by_hand, switch
 from store_questions import MAY_I, WHICH, answer, asks, attached, bounded, open_of, parked, question
 from store_scene import DAY, HOUR, NINE, SECOND, TICK, Scene, losing, scene, without
 
+from duly import clock as machine
 from duly.core import questions
 from duly.core.amounts import Allowance
 from duly.core.questions import Question
@@ -19,6 +20,7 @@ from duly.holder.settling import Asks, Interrupted, Returned
 from duly.ids import new
 from duly.operations import budgets as budget_operations
 from duly.operations import limits as limit_operations
+from duly.operations import pruning
 from duly.operations import questions as question_operations
 from duly.operations.runs import cancel
 from duly.operations.telling import waiting_for
@@ -449,4 +451,40 @@ def test_a_parked_run_of_several_goes_on_on_its_own_seat(tmp_path: Path) -> None
         s.settle(first)
         (won,) = s.claim()
         assert (won.run.id, won.run.seat) == (second.run.id, 2), "the lower one is free, and not its own"
+        assert s.faults() == []
+
+
+@pytest.mark.parametrize(
+    ("hand", "told"),
+    [
+        ("UPDATE questions SET state = 'expired'", "which is expired"),
+        ("DELETE FROM questions", "asks nothing"),
+        ("UPDATE questions SET state = 'answered', answer = 'allow'", "the ledger tells of no answer"),
+        ("UPDATE runs SET answered_us = 1", "has its answer"),
+        ("UPDATE runs SET state = 'ended', outcome = 'failed', seat = NULL", "is open, and its run is ended"),
+    ],
+)
+def test_verify_names_what_a_hand_did_to_a_question(tmp_path: Path, hand: str, told: str) -> None:
+    with scene(tmp_path) as s:
+        parked(s)
+        assert s.faults() == []
+        s.sql(hand)
+        assert any(told in text for promise, text in s.faults() if promise == "P6"), s.faults()
+
+
+def test_questions_go_with_their_runs_when_these_are_pruned(tmp_path: Path) -> None:
+    with scene(tmp_path) as s:
+        run, asked = parked(s)
+        cancel(s.store, run.id, by="ann")
+        # Ids tell the time of the machine that made them.
+        s.at(machine.now() + 200 * DAY)
+        s.plan()
+        for won in s.claim():
+            s.settle(won)
+        with s.store.read() as session:
+            wanted = pruning.wish(session, 90 * DAY)
+        pruning.prune(s.store, wanted, take=True)
+        with s.store.read() as session:
+            assert session.runs.by_id(run.id) is None
+            assert session.questions.by_id(asked.id) is None
         assert s.faults() == []

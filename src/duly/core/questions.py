@@ -3,6 +3,7 @@
 open ──▶ answered (a person; or, under `then: deny`, the deadline) · expired (the deadline; its run has ended)
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
@@ -25,6 +26,9 @@ TOLD_MOST = 200
 ANSWER_MOST = 10_000
 """Characters of an answer in words."""
 OPTIONS_MOST = 50
+OPTION_MOST = 500
+ABOUT_MOST = 20_000
+"""Characters of the facts of a question; more are not kept."""
 
 
 @value
@@ -94,10 +98,24 @@ def put(
         otherwise=otherwise,
         attached=attached,
         kind=asked.kind,
-        text=asked.text[:TEXT_MOST],
-        options=tuple(asked.options[:OPTIONS_MOST]),
-        about=asked.about,
+        text=_kept(asked.text, TEXT_MOST),
+        options=tuple(_kept(one, OPTION_MOST) for one in asked.options[:OPTIONS_MOST]),
+        about=_facts(asked.about),
     )
+
+
+def _kept(text: str, most: int) -> str:
+    """What an agent makes up may be no text that a database takes."""
+    return text[:most].replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
+
+
+def _facts(about: Mapping[str, object]) -> Mapping[str, object]:
+    """The facts, as far as they are JSON and not too many."""
+    try:
+        text = json.dumps(about, ensure_ascii=True)
+    except (TypeError, ValueError, RecursionError):
+        return {}
+    return {} if len(text) > ABOUT_MOST or "\\u0000" in text or "\\ud" in text.lower() else about
 
 
 def is_over(one: Question, now: datetime) -> bool:

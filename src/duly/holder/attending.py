@@ -39,4 +39,7 @@ class Attending:
             holding.stop("term", UNANSWERED)
         elif self._carriers.step_back(holding):
             asked = holding.asking.pop(one.id)
-            holding.runner.answer(changed(questions.given(one), asked=asked))  # type: ignore[attr-defined]
+            try:
+                holding.runner.answer(changed(questions.given(one), asked=asked))  # type: ignore[attr-defined]
+            except Exception:  # noqa: BLE001 - a runner's fault must not take its holder along
+                holding.stop("term", "agent_error")

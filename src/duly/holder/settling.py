@@ -22,6 +22,8 @@ from duly.store.holds import hold_failing
 
 UNANSWERED = "question_unanswered"
 """Why work was asked to end whose question nobody answered in time."""
+FAILS = frozenset({UNANSWERED, "agent_error"})
+"""Reasons of ours for an end that is a failure, and no cancelling."""
 AGAIN = 3
 """Times a step is computed anew in one turn because the row was written by somebody else while still ours."""
 
@@ -251,7 +253,7 @@ class Settler:
         word, reason = outcome.word, outcome.reason
         if word == "cancelled" and holding.stop_why is not None:
             reason = holding.stop_why
-            word = "failed" if reason == UNANSWERED else word
+            word = "failed" if reason in FAILS else word
         ended = lifecycle.settle(
             run,
             word,

@@ -12,6 +12,7 @@ from duly.operations.audit_answers import answered
 from duly.operations.audit_crowds import budgets, counters, crowds
 from duly.operations.audit_events import event_fates, fates_twice
 from duly.operations.audit_fates import Fate, Finding, Later, fate_of, fate_of_opened, fates
+from duly.operations.audit_questions import asked
 from duly.operations.audit_runs import DETAILS, KIND, OCCURRENCE, RUN, Runs, is_one_story, stands_as_told
 from duly.operations.audit_seats import Seats
 from duly.store import Session, Store
@@ -53,6 +54,7 @@ class _Verifying:
         for run, task in self._audit.untold(FINDINGS_MOST):
             yield Finding(promise="P4", task=task, run=run, text="the ledger tells nothing of it")
         yield from event_fates(self._session, self._audit)
+        yield from asked(self._session)
         self._looked(self._of)
 
     def _looked(self, more: int) -> None:
