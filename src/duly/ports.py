@@ -63,6 +63,8 @@ class Assignment:
     """The task's time zone, by its IANA name."""
     unattended: Unattended = "deny"
     permissions: tuple[Permission, ...] = ()
+    answer_within: timedelta = timedelta(hours=24)
+    """How long a person has for an answer."""
     resumes: Resumption | None = None
     """Where the work of an earlier attempt goes on; None where it begins."""
     success_when: Success | None = None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal
 
-Unattended = Literal["deny", "allow", "fail"]
+Unattended = Literal["deny", "allow", "fail", "park"]
 Then = Literal["fail", "deny"]
 """What the deadline of a question decides that nobody has answered."""
 Answer = Literal["allow", "deny"]
@@ -59,6 +59,11 @@ def question_of(tool_call: Mapping[str, object]) -> Question:
     locations = tool_call.get("locations")
     places = tuple(_places(locations if isinstance(locations, list) else ()))
     return Question(tools=(kind, title) if title else (kind,), command=command, places=places, title=title or kind)
+
+
+def facts_of(question: Question) -> dict[str, object]:
+    """Give what makes a question the same when it is asked again."""
+    return {"tools": list(question.tools), "command": question.command, "places": list(question.places)}
 
 
 def told(question: Question) -> str:

@@ -49,6 +49,7 @@ def hold(
         zone=definition.zone,
         unattended=definition.rules.unattended,
         permissions=definition.rules.permissions,
+        answer_within=definition.rules.answer_within,
         resumes=_resumption(run, answer) if run.agent or answer is not None else None,
         success_when=definition.rules.success_when,
         event=event,

@@ -4,6 +4,7 @@ import os
 import select
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
 from duly.ports import Assignment, Detached, Outcome
 from duly.runners import keeping, nurseries
@@ -24,6 +25,10 @@ class Pipes:
     stdout: int
     stderr: int
     log: int
+
+
+ASKED_MOST = 10
+"""Times that the keeper leaves an agent the whole time for an answer, before it takes it for hung."""
 
 
 class Process:
@@ -95,11 +100,16 @@ class Process:
             argv=list(argv),
             cwd=cwd,
             env=dict(env),
-            # Its holder keeps the time, and asks before it ends; where that fails the keeper does it.
-            timeout_s=task.timeout.total_seconds() + 6 * GRACE_S,
+            # Its holder keeps the time, and asks before it ends; where that fails the keeper does it. While a person is
+            # asked no time of the work runs.
+            timeout_s=(task.timeout + ASKED_MOST * _asking(task)).total_seconds() + 6 * GRACE_S,
             idle_s=None,
             leave=False,
             grace_s=GRACE_S,
             spoken=True,
             starter=nurseries.this_process(),
         )
+
+
+def _asking(task: Assignment) -> timedelta:
+    return task.answer_within if task.unattended == "park" else timedelta(0)

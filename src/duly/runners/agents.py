@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from duly.core.agent_config import Agent
+from duly.core.questions import Answered, Asked
 from duly.core.reasons import Refusal
 from duly.errors import Invalid
-from duly.ports import Assignment, Detached, How, NothingToResume, Outcome
+from duly.ports import Assignment, Detached, How, NothingToResume, Outcome, Parked
 from duly.runners import worktrees
 from duly.runners.nurseries import Nursery
 from duly.runners.streams import Streams
@@ -44,6 +45,7 @@ class Prompted:
         self._agents = agents
         self._acp = Acp(nursery, agents.secrets, agents.streams)
         self.on_told: Callable[[Facts], None] = lambda _facts: None
+        self.on_asked: Callable[[Asked], None] = lambda _asked: None
 
     def check(self, action: Mapping[str, object]) -> Refusal | None:
         """Say what is known beforehand to be wrong; starts nothing."""
@@ -52,14 +54,18 @@ class Prompted:
 
     def perform(
         self, assignment: Assignment, checkpoint: Mapping[str, object] | None
-    ) -> Outcome | Detached | NothingToResume:
+    ) -> Outcome | Detached | NothingToResume | Parked:
         """Prompt the agent and stay until its turn and its process have ended."""
         assert checkpoint is None, "what needs its holder is never adopted"
         fault = self._fault(assignment.action)
         if fault is not None:
             return Outcome(word="failed", reason="preflight", error=fault, side_effect=False)
         agent = self._agents.known[str(assignment.action["agent"])]
-        return _apart(assignment, self._acp.perform(agent, assignment, self.on_told))
+        return _apart(assignment, self._acp.perform(agent, assignment, self.on_told, self.on_asked))
+
+    def answer(self, given: Answered) -> None:
+        """Pass on the answer to what the work has asked."""
+        self._acp.answer(given)
 
     def stop(self, how: How) -> None:
         """Ask for the end; what cannot be handed over is ended where it is to be let go."""
@@ -69,8 +75,10 @@ class Prompted:
         return fault_of(action, self._agents.known, self._agents.faults)
 
 
-def _apart(assignment: Assignment, outcome: Outcome | NothingToResume) -> Outcome | NothingToResume:
+def _apart(assignment: Assignment, outcome: Outcome | NothingToResume | Parked) -> Outcome | NothingToResume | Parked:
     """Leave the worktree of an attempt of which nothing lives, and tell of one that stays."""
+    if isinstance(outcome, Parked):
+        return outcome
     if isinstance(outcome, NothingToResume):
         if assignment.action.get("worktree"):
             worktrees.leave(assignment)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from duly.core.agent_config import Agent
 from duly.core.permissions import Permission, Unattended
+from duly.core.questions import Asked
 from duly.core.turns import Judged, Turn, judge
-from duly.ports import Assignment, NothingToResume, Outcome, OutcomeWord, Resumption
+from duly.ports import Assignment, NothingToResume, Outcome, OutcomeWord, Parked, Resumption
 from duly.runners import command, folders, logs, success, turn_file, worktrees
 from duly.runners.agent_process import Process
 from duly.runners.prompt_texts import Unread, text_of
@@ -57,6 +58,8 @@ class Heeded:
     left: Left
     unfit: Unfit | None = None
     not_resumed: NotResumed | None = None
+    parks: Asked | None = None
+    """What a person is to answer before its session goes on."""
 
 
 def prepared(agent: Agent, assignment: Assignment, secrets: Secrets) -> tuple[Talk, dict[str, str]] | Outcome:
@@ -107,13 +110,28 @@ def around() -> dict[str, str]:
     return command.without_ours(os.environ)
 
 
-def finished(assignment: Assignment, process: Process, heeded: Heeded, secrets: Secrets) -> Outcome | NothingToResume:
+def finished(
+    assignment: Assignment, process: Process, heeded: Heeded, secrets: Secrets
+) -> Outcome | NothingToResume | Parked:
     """Give what a conversation came to, told without secrets, when its process has ended."""
+    if heeded.parks is not None and heeded.turn.ours == "park":
+        return _parked(assignment, process, heeded, heeded.parks)
     outcome = masked(ended(assignment, process, heeded, secrets), secrets)
     if heeded.not_resumed is not None and heeded.turn.ours is None and outcome.confirmed:
         told = f"interrupted, and it could not go on where it was: {outcome.error}"
         return NothingToResume(told=told, agent=outcome.agent)
     return outcome
+
+
+def _parked(assignment: Assignment, process: Process, heeded: Heeded, asked: Asked) -> Outcome | Parked:
+    """Leave the question to a person, once nothing of the turn lives."""
+    gone = process.end(at_once=True)
+    if gone.reason == "lease_lost":
+        return replace(gone, word="cancelled", agent=heeded.left.agent)
+    if not gone.confirmed:
+        return replace(gone, word="abandoned", reason="end_not_confirmed", agent=heeded.left.agent)
+    size = max(gone.log_bytes, logs.size(assignment.folder))
+    return Parked(asked=asked, agent=heeded.left.agent, log_bytes=size, log_cut=gone.log_cut)
 
 
 def ended(assignment: Assignment, process: Process, heeded: Heeded, secrets: Secrets) -> Outcome:

@@ -11,7 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from duly import clock
+from duly.core.permissions import Answer
+from duly.core.questions import Answered, Asked
 from duly.core.turns import Ours
+from duly.core.values import changed
 from duly.ports import Resumption
 from duly.prompts import resuming
 from duly.runners.acp import blocks
@@ -24,7 +27,7 @@ from duly.runners.acp.greeting import (
     model_option,
     named,
 )
-from duly.runners.acp.hearing import Heard, usage_told
+from duly.runners.acp.hearing import CANCELLED, Heard, Open, usage_told
 from duly.runners.acp.wire import Wire, reader, writer
 from duly.runners.agent_process import Pipes
 from duly.runners.prompting import Heeded, NotResumed, Talk, Unfit
@@ -51,6 +54,7 @@ class Conversation:
         *,
         keep: Callable[[Left], None],
         on_told: Callable[[Mapping[str, object]], None],
+        on_asked: Callable[[Asked], None],
         mask: Callable[[str], str],
         longest: Callable[[], int],
     ) -> None:
@@ -58,6 +62,13 @@ class Conversation:
         self._talk = talk
         self._keep = keep
         self._on_told = on_told
+        self._on_asked = on_asked
+        self._over_s = 0.0
+        self._goes_on_later = False
+        """The agent can go on with its session when its process has ended."""
+        self._parks: Asked | None = None
+        self._open: dict[str, asyncio.Future[Answer | None]] = {}
+        """Questions that a person is asked while the agent waits, by their keys."""
         self._mask = mask
         self._longest = longest
         self._left = Left()
@@ -72,7 +83,14 @@ class Conversation:
     async def run(self) -> Heeded:
         """Talk to the agent until its turn is over, one way or another."""
         log = Log(self._pipes.log, self._mask, self._longest)
-        self._heard = Heard(log, unattended=self._talk.unattended, permissions=self._talk.permissions)
+        resumes = self._talk.resumes
+        self._heard = Heard(
+            log,
+            unattended=self._talk.unattended,
+            permissions=self._talk.permissions,
+            answered=None if resumes is None else resumes.answer,
+            mask=self._mask,
+        )
         self._heard.ours = self._early
         said, stdout = await reader(self._pipes.stdout)
         noise, stderr = await reader(self._pipes.stderr)
@@ -89,7 +107,8 @@ class Conversation:
             stdout.close()
             stderr.close()
             log.close()
-        return replace(heeded, turn=replace(heeded.turn, last_line=self._heard.last_line))
+        turn = replace(heeded.turn, last_line=self._heard.last_line)
+        return replace(heeded, turn=turn, parks=self._parks)
 
     def end(self, why: Ours) -> None:
         """Ask for the end of the turn; the first reason stays."""
@@ -103,7 +122,7 @@ class Conversation:
     async def _watched(self, talking: "asyncio.Task[Heeded]") -> Heeded:
         """Wait for the end of the talk, and see to it that there is one."""
         assert self._heard is not None
-        over_s = clock.monotonic_s() + self._talk.timeout_s
+        self._over_s = clock.monotonic_s() + self._talk.timeout_s
         while not talking.done():
             now = clock.monotonic_s()
             if self._hard_s is not None and now >= self._hard_s:
@@ -111,16 +130,16 @@ class Conversation:
             elif self._heard.ours is not None and self._hard_s is None:
                 await self._cancel(talking)
                 continue
-            elif self._heard.ours is None and now >= over_s:
+            elif self._heard.ours is None and not self._open and now >= self._over_s:
                 self._heard.ours = "timeout"
                 continue
-            elif self._heard.ours is None and self._silent_since(now):
+            elif self._heard.ours is None and not self._open and self._silent_since(now):
                 self._heard.ours = "idle"
                 continue
             self._bell.clear()
             ringing = asyncio.create_task(self._bell.wait())
             both: set[asyncio.Task[Any]] = {talking, ringing}
-            await asyncio.wait(both, timeout=self._wait_s(over_s), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(both, timeout=self._wait_s(), return_when=asyncio.FIRST_COMPLETED)
             ringing.cancel()
         if talking.cancelled():
             return Heeded(turn=self._heard.turn("gone"), left=self._left)
@@ -129,16 +148,19 @@ class Conversation:
     def _silent_since(self, now: float) -> bool:
         return self._talk.idle_s is not None and now >= self._heard_s + self._talk.idle_s
 
-    def _wait_s(self, over_s: float) -> float:
+    def _wait_s(self) -> float:
         assert self._heard is not None
         ends = [self._hard_s] if self._hard_s is not None else []
-        if self._heard.ours is None:
-            ends += [over_s] + ([] if self._talk.idle_s is None else [self._heard_s + self._talk.idle_s])
+        if self._heard.ours is None and not self._open:
+            ends += [self._over_s] + ([] if self._talk.idle_s is None else [self._heard_s + self._talk.idle_s])
         return max(0.0, min(ends) - clock.monotonic_s()) + 0.001 if ends else 1.0
 
     async def _cancel(self, talking: "asyncio.Task[Heeded]") -> None:
         """Ask the agent to end its turn, and give it a while; before its prompt there is no turn to end."""
         self._hard_s = clock.monotonic_s() + CANCELLED_WITHIN_S
+        for waiting in self._open.values():
+            if not waiting.done():
+                waiting.set_result(None)
         if self._connection is None or not self._left.prompted:
             talking.cancel()
             await asyncio.wait({talking})
@@ -172,6 +194,8 @@ class Conversation:
         self._connection = connection = Connection(self._take, wire)
         greeting = await greet(connection)
         agent = named(greeting)
+        with contextlib.suppress(NotResumed):
+            self._goes_on_later = bool(loading_of(greeting))
         opened, talk = await self._opened(connection, greeting)
         session = str(self._left.session)
         log.line(f"[agent] {agent}, session {session}")
@@ -230,7 +254,8 @@ class Conversation:
         if not resumes.prompted:
             return opened or {}, self._talk
         known = self._heard.replayed or method != "session/load"
-        prompt = resuming.resumed(None if known else self._talk.prompt)
+        lost = None if known else self._talk.prompt
+        prompt = resuming.resumed(lost) if resumes.answer is None else resuming.answered(resumes.answer, lost)
         return opened or {}, replace(self._talk, prompt=prompt, knowledge=None if known else self._talk.knowledge)
 
     async def _asked(self, connection: "Connection", method: str, params: Mapping[str, object]) -> Mapping[str, Any]:
@@ -279,12 +304,40 @@ class Conversation:
             return None
         if method == "session/request_permission":
             answer = self._heard.asked(params)
+            if isinstance(answer, Open):
+                return await self._person(answer)
             if self._heard.ours is not None:
                 self._bell.set()
             return answer
         if notification:
             return None
         raise RequestError.method_not_found(method)
+
+    async def _person(self, one: Open) -> dict[str, object]:
+        """Have a person answer: later, in the same session, where the agent can; else while it waits."""
+        assert self._heard is not None
+        if self._goes_on_later:
+            self._parks, self._heard.ours = one.asked, "park"
+            self._bell.set()
+            return CANCELLED
+        key, since_s = f"{id(self):x}-{len(self._open)}-{clock.monotonic_s()}", clock.monotonic_s()
+        waiting = self._open[key] = asyncio.get_running_loop().create_future()
+        self._bell.set()
+        self._on_asked(changed(one.asked, key=key))
+        try:
+            answer = await waiting
+        finally:
+            del self._open[key]
+            self._heard_s = clock.monotonic_s()
+            self._over_s += self._heard_s - since_s
+            self._bell.set()
+        return CANCELLED if answer is None else self._heard.decided(one, answer)
+
+    def answer(self, given: Answered) -> None:
+        """Pass on the answer to a question of this key; in the loop."""
+        waiting = self._open.get(given.asked.key)
+        if waiting is not None and not waiting.done():
+            waiting.set_result("allow" if given.answer == "allow" else "deny")
 
     def _accept(self) -> None:
         """Tell that the prompt was accepted, once."""

@@ -3,10 +3,14 @@
 Everything comes from outside: whatever is missing or strange in it is passed over, and never an error of ours.
 """
 
+import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
 
 from duly.core import permissions, usage
-from duly.core.permissions import Permission, Question, Unattended
+from duly.core.permissions import Answer, Permission, Question, Unattended
+from duly.core.questions import Answered, Asked
 from duly.core.turns import End, Ours, Turn
 from duly.runners.telling import Log
 
@@ -24,6 +28,7 @@ ENDS: Mapping[str, End] = {
 }
 PAST = frozenset({"user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call"})
 """Updates that show a session not to be empty."""
+CANCELLED: dict[str, object] = {"outcome": {"outcome": "cancelled"}}
 SELECTED: Mapping[str, tuple[str, ...]] = {
     "allow": ("allow_once", "allow_always"),
     "deny": ("reject_once", "reject_always"),
@@ -31,11 +36,30 @@ SELECTED: Mapping[str, tuple[str, ...]] = {
 """Which kinds of options are chosen for an answer: that for this once, before that for ever."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Open:
+    """A question that a person is to answer, with the options that the agent offers."""
+
+    asked: Asked
+    question: Question
+    options: list[object]
+
+
 class Heard:
     """Takes updates and questions of one session; `ours`: why we asked for the end, if we did."""
 
-    def __init__(self, log: Log, *, unattended: Unattended, permissions: tuple[Permission, ...]) -> None:
+    def __init__(
+        self,
+        log: Log,
+        *,
+        unattended: Unattended,
+        permissions: tuple[Permission, ...],
+        answered: Answered | None = None,
+        mask: Callable[[str], str] = str,
+    ) -> None:
         self._log = log
+        self._answered = answered
+        self._mask = mask
         self._unattended = unattended
         self._permissions = permissions
         self.ours: Ours | None = None
@@ -97,8 +121,11 @@ class Heard:
             self._tokens(counted.get("input_tokens"), counted.get("output_tokens"))
         return ENDS.get(stop) if isinstance(stop, str) else None
 
-    def asked(self, params: object) -> dict[str, object]:
-        """Answer a question for permission; under `fail` the caller is to end the turn, as `ours` says then."""
+    def asked(self, params: object) -> dict[str, object] | Open:
+        """Answer a question for permission, or say that a person is to answer it.
+
+        Under `fail` the caller is to end the turn, as `ours` says then.
+        """
         given = params if isinstance(params, Mapping) else {}
         call = given.get("toolCall")
         call = call if isinstance(call, Mapping) else {}
@@ -107,11 +134,32 @@ class Heard:
         options = given.get("options")
         return self._answer(question, options if isinstance(options, list) else [])
 
-    def _answer(self, question: Question, options: list[object]) -> dict[str, object]:
-        cancelled: dict[str, object] = {"outcome": {"outcome": "cancelled"}}
+    def decided(self, one: Open, answer: Answer) -> dict[str, object]:
+        """Give the answer of a person to the agent."""
+        return CANCELLED if self.ours is not None else self._given(one.question, one.options, answer)
+
+    def _answer(self, question: Question, options: list[object]) -> dict[str, object] | Open:
         if self.ours is not None:
-            return cancelled
+            return CANCELLED
+        about = self._about(question)
+        if self._answered is not None and about == self._answered.asked.about:
+            return self._given(question, options, "allow" if self._answered.answer == "allow" else "deny")
         answer = permissions.answer_to(question, self._permissions, self._unattended)
+        if answer == "park":
+            text = permissions.told(question)
+            self._log.line(f"[asked] {text}: a person is to answer")
+            asked = Asked(kind="permission", text=self._mask(text), about=about)
+            return Open(asked=asked, question=question, options=options)
+        return self._given(question, options, answer)
+
+    def _about(self, question: Question) -> dict[str, object]:
+        """What of a question is kept, and compared when it comes again; it tells no secret."""
+        about: dict[str, object] = json.loads(self._mask(json.dumps(permissions.facts_of(question))))
+        return about
+
+    def _given(
+        self, question: Question, options: list[object], answer: Literal["allow", "deny", "fail"]
+    ) -> dict[str, object]:
         asked = permissions.told(question)
         self._log.line(f"[asked] {asked}: {answer}")
         if answer != "allow":
@@ -120,13 +168,13 @@ class Heard:
             self._said_since_denial = False
         if answer == "fail":
             self.ours = "question"
-            return cancelled
+            return CANCELLED
         chosen = _option(options, SELECTED[answer])
         if chosen is None and answer == "allow":
             self._log.line("[asked] the agent offers no option that allows it")
             self._denied.append(asked)
             self._said_since_denial = False
-        return cancelled if chosen is None else {"outcome": {"outcome": "selected", "optionId": chosen}}
+        return CANCELLED if chosen is None else {"outcome": {"outcome": "selected", "optionId": chosen}}
 
     def _text(self, update: Mapping[str, object]) -> None:
         text = _inside(update, "content").get("text")

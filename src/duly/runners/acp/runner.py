@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 from duly.core.agent_config import Agent
-from duly.ports import Assignment, NothingToResume, Outcome
+from duly.core.questions import Answered, Asked
+from duly.ports import Assignment, NothingToResume, Outcome, Parked
 from duly.runners import command, prompting, turn_file
 from duly.runners.acp.conversation import Conversation
 from duly.runners.agent_process import Process
@@ -29,8 +30,12 @@ class Acp:
         self._process: Process | None = None
 
     def perform(
-        self, agent: Agent, assignment: Assignment, on_told: Callable[[Mapping[str, object]], None]
-    ) -> Outcome | NothingToResume:
+        self,
+        agent: Agent,
+        assignment: Assignment,
+        on_told: Callable[[Mapping[str, object]], None],
+        on_asked: Callable[[Asked], None],
+    ) -> Outcome | NothingToResume | Parked:
         """Prompt the agent, and come back when its turn is judged and its process has ended."""
         importlib.import_module("acp.connection")  # here, so that nobody waits for it in the loop of all
         prepared = prompting.prepared(agent, assignment, self._secrets)
@@ -51,12 +56,20 @@ class Acp:
             talk,
             keep=lambda left: turn_file.write(assignment.folder, left),
             on_told=on_told,
+            on_asked=on_asked,
             mask=self._secrets.mask,
             longest=self._secrets.longest,
         )
         self._speaks(conversation)
         heeded = self._streams.run(conversation.run()).result()
         return prompting.finished(assignment, process, heeded, self._secrets)
+
+    def answer(self, given: Answered) -> None:
+        """Pass on an answer to the agent that waits for it."""
+        with self._lock:
+            conversation = self._conversation
+        if conversation is not None:
+            self._streams.call(lambda: conversation.answer(given))
 
     def stop(self, how: Literal["term", "kill"]) -> None:
         """Ask the agent to end its turn; or end its process, at once."""
