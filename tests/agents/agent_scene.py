@@ -99,7 +99,9 @@ class Scene:
     @contextmanager
     def performing(self, prompt: str = "Do it.", **changes: Any) -> Iterator[tuple[Prompted, "Future[Any]"]]:
         """Perform one attempt in a thread; what still runs in the end is killed."""
-        runner, assignment = self.runner(), self.assign(prompt, **changes)
+        runner = self.runner()
+        runner.on_asked = changes.pop("on_asked", runner.on_asked)
+        assignment = self.assign(prompt, **changes)
         with ThreadPoolExecutor(1) as pool:
             future = pool.submit(runner.perform, assignment, None)
             try:
