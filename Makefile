@@ -65,7 +65,7 @@ lock: $(READY)   ## resolve the dependencies anew
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --group bench --generate-hashes --no-header --no-annotate --output-file requirements-bench.lock pyproject.toml
 
 chaos: $(READY)  ## real processes in a storm of calamities, for ten minutes or DULY_CHAOS_SECONDS
-	@DULY_CHAOS_SECONDS=$${DULY_CHAOS_SECONDS:-600} PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests/chaos -m slow
+	@DULY_CHAOS_SECONDS=$${DULY_CHAOS_SECONDS:-600} PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests/chaos tests/processes/test_process_loops.py -m slow
 
 guards: $(READY)  ## take away each guard of the promises in turn, and see the tests that turn red (an hour)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/guards/without.py

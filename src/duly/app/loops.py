@@ -100,7 +100,7 @@ class Watching:
         self._first = threading.Event()
         self._seen: dict[str, tuple[object, ...]] = {}
         self._paths: frozenset[str] = frozenset()
-        self._changes: Iterator[object] | None = None
+        self._changes: Iterator[set[tuple[Any, str]]] | None = None
         self._troubled: str | None = None
         self._thread = threading.Thread(target=self._run, name="duly-loops", daemon=True)
 
@@ -160,21 +160,25 @@ class Watching:
         if self._changes is None:
             self._stop.wait(POLL_EVERY_S if paths else LOOK_EVERY_S)
             return
+        until_s = clock.monotonic_s() + LOOK_EVERY_S
         try:
-            next(self._changes, None)
+            # What else goes on in those folders is no reason to look, nor one not to look in time.
+            while (seen := next(self._changes, None)) and not any(_concerns(path) for _, path in seen):
+                if clock.monotonic_s() >= until_s:
+                    return
         except (OSError, RuntimeError) as error:
             self._tell("loop files are polled: changes cannot be watched", {"error": str(error)})
             self._changes = None
             self._stop.wait(POLL_EVERY_S)
 
-    def _watched(self, paths: Collection[str]) -> Iterator[object] | None:
+    def _watched(self, paths: Collection[str]) -> "Iterator[set[tuple[Any, str]]] | None":
         if not paths:
             return None
         from watchfiles import watch
 
         return watch(
             *paths,
-            watch_filter=lambda _change, path: _concerns(path),
+            watch_filter=None,
             debounce=DEBOUNCE_MS,
             step=STEP_MS,
             stop_event=self._stop,
