@@ -88,7 +88,9 @@ def test_a_definition_of_a_prompt_is_shown_edited_and_exported_as_any_other(scen
         (["--unattended", "allow", "--", "ls"], "it means agents alone"),
         (["--agent", "scripted", "--prompt", "x", "--permission", "execute"], "has no ="),
         (["--agent", "scripted", "--prompt", "x", "--permission", "execute=ask"], "is not one of allow, deny"),
-        (["--agent", "scripted", "--prompt", "x", "--unattended", "park"], "is not one of deny, allow, fail"),
+        (["--agent", "scripted", "--prompt", "x", "--unattended", "ask"], "is not one of deny, allow, fail, park"),
+        (["--agent", "scripted", "--prompt", "x", "--then", "deny"], "it counts with unattended park only"),
+        (["--unattended", "park", "--", "ls"], "it means agents alone"),
     ],
 )
 def test_a_definition_that_means_nothing_is_refused_with_what_is_wrong(

@@ -14,6 +14,7 @@ from duly.core import questions
 from duly.core.amounts import Allowance
 from duly.core.questions import Question
 from duly.core.run import Run
+from duly.core.task import Rules
 from duly.errors import Invalid, StoreUnknown
 from duly.holder.planner import Planner
 from duly.holder.settling import Asks, Interrupted, Returned
@@ -181,6 +182,17 @@ def test_an_answer_at_the_deadline_itself_comes_too_late_whoever_serves(tmp_path
         assert end(s.run(run.id)) != UNANSWERED, "what is refused writes nothing"
         turn(s)
         assert end(s.run(run.id)) == UNANSWERED
+
+
+def test_a_question_has_the_time_and_the_end_that_its_rules_give_it(tmp_path: Path) -> None:
+    with scene(tmp_path) as s:
+        won = s.held()
+        delivery = s.delivery(won, asks())
+        delivery.holding.rules = Rules(unattended="park", answer_within=3 * HOUR, then="deny")
+        with s.store.write() as session:
+            s.settler().step(session, [delivery])
+        asked = open_of(s, won.run.id)
+        assert (asked.until - asked.asked_at, asked.otherwise) == (3 * HOUR, "deny")
 
 
 def test_many_failures_by_questions_hold_their_task(tmp_path: Path) -> None:

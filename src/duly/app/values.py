@@ -51,8 +51,10 @@ class Rules(TypedDict, total=False):
     times: int
     remove_when_done: bool
     estimate: Mapping[str, object]
-    unattended: Literal["deny", "allow", "fail"]
+    unattended: Literal["deny", "allow", "fail", "park"]
     permissions: Sequence[Mapping[str, str]]
+    answer_within: Span
+    then: Literal["fail", "deny"]
 
 
 class Options(Rules, total=False):

@@ -21,6 +21,8 @@ MARKS: Mapping[str, tuple[str, str, str]] = {
 NOTHING_INHERITED: Mapping[str, str] = {}
 ALWAYS_TOLD = frozenset({"on_missed", "max_age", "grace", "overlap", "timeout", "on_interrupt"})
 TOLD_WITH: Mapping[str, tuple[str, str]] = {
+    "answer_within": ("unattended", "park"),
+    "then": ("unattended", "park"),
     # A rule that counts only where another has this value.
     "at_most": ("on_missed", "run_all"),
     "offer_for": ("on_missed", "offer"),

@@ -105,6 +105,8 @@ def _of_missing_partners(definition: Definition) -> Iterator[Contradiction]:
         ("at_most", "on_missed", "run_all", rules.on_missed),
         ("offer_for", "on_missed", "offer", rules.on_missed),
         ("queue", "overlap", "queue", rules.overlap),
+        ("answer_within", "unattended", "park", rules.unattended),
+        ("then", "unattended", "park", rules.unattended),
     )
     for name, partner, wanted, found in partners:
         if name in own and found != wanted:

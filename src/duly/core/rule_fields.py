@@ -3,6 +3,7 @@
 from duly.core import spans
 from duly.core.field import Field
 from duly.core.task import (
+    DEFAULT_ANSWER_WITHIN,
     DEFAULT_AT_MOST,
     DEFAULT_GATE_TIMEOUT,
     DEFAULT_MAX_AGE,
@@ -207,9 +208,9 @@ AGENTS: tuple[Field, ...] = (
     _rule(
         "unattended",
         "choice",
-        "what an agent is answered that asks for a permission, as nobody is there",
+        "what an agent is answered that asks, as nobody is there; park: a person is asked",
         default="deny",
-        allowed=("deny", "allow", "fail"),
+        allowed=("deny", "allow", "fail", "park"),
     ),
     _rule(
         "permissions",
@@ -218,6 +219,19 @@ AGENTS: tuple[Field, ...] = (
         default=[],
         most=PERMISSIONS_MOST,
         metavar="TOOL[:PATTERN]=allow|deny",
+    ),
+    _rule(
+        "answer_within",
+        "span",
+        "how long a person has to answer what an agent asks, under --unattended park",
+        default=spans.write_span(DEFAULT_ANSWER_WITHIN),
+    ),
+    _rule(
+        "then",
+        "choice",
+        "what becomes of a run whose question nobody answers in that time",
+        default="fail",
+        allowed=("fail", "deny"),
     ),
 )
 
@@ -240,7 +254,7 @@ OF_ONE_TASK = frozenset(
     }
 )
 """Rules that mean one task's own schedule or work, and have no default for many."""
-OF_AGENTS = frozenset({"unattended", "permissions", "estimate"})
+OF_AGENTS = frozenset({"unattended", "permissions", "answer_within", "then", "estimate"})
 """Rules that mean nothing but an agent."""
 NEW_ERA = frozenset({"gap", "fold", "start", "until"})
 """Rules that change which instants a task's triggers mean: with them a new era begins."""
