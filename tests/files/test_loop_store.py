@@ -304,7 +304,7 @@ def test_a_file_that_does_not_read_is_not_switched(scene: Scene) -> None:
 
 def test_a_run_names_no_folder_and_what_it_switches_on_waits_for_a_person(scene: Scene) -> None:
     path = scene.put("a")
-    run = "run_01m8golden0000000000000001"
+    run = "run_01m8p37vrgrhfq3eex4h4tptbb"
     with scene.store() as store, pytest.raises(Refused) as found:
         projects.set_project(store, "app", folder=str(scene.app), by="anna", run=run)
     assert found.value.reason == "not_allowed"
