@@ -92,6 +92,8 @@ class Outcome:
     signal: int | None = None
     confirmed: bool = True
     side_effect: bool = True
+    unseen: bool = False
+    """Of an agent: it failed before anything of its turn could be seen, so that it may be asked once more."""
     log_bytes: int = 0
     log_cut: int = 0
     ended_at: datetime | None = field(default=None, compare=False)

@@ -174,7 +174,7 @@ def prompt(message: dict[str, Any]) -> None:
 
 
 def opened(message: dict[str, Any]) -> dict[str, Any]:
-    SESSION["id"] = f"ses-{os.getpid()}"
+    SESSION["id"] = f"ses-{os.getpid()}" + (f"-{SESSION['id'].count('-') + 1}" if SESSION["id"] else "")
     SESSION["cwd"] = message["params"]["cwd"]
     witness("new", cwd=message["params"]["cwd"], session=SESSION["id"])
     return {"sessionId": SESSION["id"], **SCRIPT.get("session", {})}

@@ -84,14 +84,23 @@ NAMES = ("steps", "more", "word", "reason", "error")
 
 @pytest.mark.parametrize(NAMES, [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_a_turn_that_is_no_success_fails_with_its_reason_and_a_text(
-    scene: Scene, steps: Sequence[Step], more: dict[str, Any], word: str, reason: str, error: str
+    scene: Scene,
+    monkeypatch: pytest.MonkeyPatch,
+    steps: Sequence[Step],
+    more: dict[str, Any],
+    word: str,
+    reason: str,
+    error: str,
 ) -> None:
+    monkeypatch.setattr("duly.runners.acp.conversation.QUICK_AFTER_S", (0.01, 0.02))
     scene.writes(steps, **more)
     outcome = scene.perform()
     assert (outcome.word, outcome.reason, outcome.confirmed) == (word, reason, True)
     assert error in (outcome.error or "")
     assert outcome.agent["session"], "a failed run keeps its link"
-    assert len(scene.seen("prompt")) == 1
+    sessions = [one["session"] for one in scene.seen("prompt")]
+    unseen = bool(steps) and steps[0]["do"] == "error"
+    assert len(sessions) == len(set(sessions)) == (3 if unseen else 1), "what was seen is never asked again"
 
 
 def test_a_tool_that_failed_before_a_good_answer_is_no_failure(scene: Scene) -> None:

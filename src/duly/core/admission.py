@@ -9,6 +9,7 @@ from typing import Any
 from duly.core.budgets import Lacking, key_of_budget
 from duly.core.lateness import idle_lateness, waited_too_long
 from duly.core.limits import Limit, Short, short_of
+from duly.core.rearming import is_superseded
 from duly.core.run import BY_TIME_OR_EVENT, Run
 from duly.core.task import Rules, Task
 
@@ -74,6 +75,8 @@ def admit(
         return Skipped(reason="paused") if by_time else Waits(what="pause")
     if rules is None or task.broken is not None:
         return Waits(what="definition")
+    if is_superseded(run, task.scheduled_runs):
+        return Skipped(reason="superseded")
     if waited_too_long(run, rules, now):
         late = idle_lateness(run, now, worked_for=run.worked_for).total_seconds()
         return Skipped(reason="stale", details={"late_by_s": late, "max_age_s": rules.max_age.total_seconds()})

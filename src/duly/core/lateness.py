@@ -5,6 +5,7 @@
 | opening                                        | lateness > grace     | over `run`, `run_all` only |
 | start of a run that waited                     | never                | yes                        |
 | retry after a failure                          | never                | yes, by idle lateness      |
+| safe retry after a failure that nobody saw     | idle lateness > grace| yes, by idle lateness      |
 | retry after an interruption                    | idle lateness > grace| yes, by idle lateness      |
 | adoption, re-attachment                        | never                | never                      |
 | by hand, accepted offer, backfill              | never                | never                      |

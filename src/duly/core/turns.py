@@ -32,6 +32,8 @@ class Turn:
     """What the agent said since the last tool it used, or all of it where that was nothing."""
     said_anything: bool = False
     tools: int = 0
+    stirred: bool = False
+    """It showed something else of its work: thoughts, a plan, a question."""
     denied: tuple[str, ...] = ()
     """What it asked for and was denied."""
     said_since_denial: bool = False
@@ -68,6 +70,12 @@ def judge(turn: Turn) -> Judged:
             return _failed("agent_error", "the agent says that its turn was cancelled, and nobody here did", turn)
         case "ended":
             return _ended(turn)
+
+
+def is_unseen(turn: Turn) -> bool:
+    """Whether it failed before anything of it could be seen: nothing said, thought or used, and not ended by us."""
+    stirred = turn.said_anything or turn.stirred or turn.tools or turn.denied or turn.said.strip()
+    return turn.end in ("error", "gone") and turn.ours is None and not stirred
 
 
 def _ended_by_us(turn: Turn, ours: Ours) -> Judged:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Literal
 
 from duly import chance, ids, zones
-from duly.core import gating, interrupting, lifecycle, parking, questions, retrying, spoken
+from duly.core import gating, interrupting, lifecycle, parking, questions, rearming, retrying, spoken
 from duly.core.interrupting import Interruption
 from duly.core.lateness import offer_of
 from duly.core.ledger import parks
@@ -271,8 +271,24 @@ class Settler:
         hindered = None
         if retrying.may_be_retried(run, holding.rules, word):
             hindered = _hindered(session, run)
+        elif outcome.unseen and word == "failed":
+            return self._rearmed(session, holding, ended, outcome.ended_at or now)
         return retrying.retried(
             ended, holding.rules, ended_at=outcome.ended_at or now, draw=chance.between(0, 1), hindered=hindered
+        )
+
+    def _rearmed(self, session: Session, holding: Holding, ended: Step, ended_at: datetime) -> Step:
+        run = ended.before
+        task = session.tasks.by_id(run.task)
+        return rearming.rearmed(
+            ended,
+            holding.rules,
+            before=rearming.made(one.entry for one in session.ledger.of_run(run.id)),
+            ended_at=ended_at,
+            draw=chance.between(0, 1),
+            scheduled=0 if task is None else task.scheduled_runs,
+            following=_following(session, run),
+            hindered=_hindered(session, run) or _overtaken(session, run),
         )
 
     def _interrupted(self, session: Session, holding: Holding, run: Run, gone: Interrupted) -> Step:
@@ -332,6 +348,13 @@ def _following(session: Session, run: Run) -> datetime | None:
     if task is None or not task.definition.triggers or task.broken is not None:
         return None
     return next_due(task.definition, zones.zone(task.definition.zone), run.due_at)
+
+
+def _overtaken(session: Session, run: Run) -> str | None:
+    """Why a run that time opened does not wait any more: a newer one does already."""
+    waiting = session.runs.waiting_of(run.task) if run.opened_by in BY_TIME_OR_EVENT else ()
+    newer = any(one.opened_by in BY_TIME_OR_EVENT and one.due_at > run.due_at for one in waiting)
+    return "superseded" if newer else None
 
 
 def _hindered(session: Session, run: Run) -> str | None:

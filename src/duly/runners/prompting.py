@@ -8,7 +8,7 @@ from pathlib import Path
 from duly.core.agent_config import Agent
 from duly.core.permissions import Permission, Unattended
 from duly.core.questions import Asked
-from duly.core.turns import Judged, Turn, judge
+from duly.core.turns import Judged, Turn, is_unseen, judge
 from duly.ports import Assignment, NothingToResume, Outcome, OutcomeWord, Parked, Resumption
 from duly.runners import command, folders, logs, success, turn_file, worktrees
 from duly.runners.agent_process import Process
@@ -138,7 +138,9 @@ def ended(assignment: Assignment, process: Process, heeded: Heeded, secrets: Sec
     """Judge the turn, keep that, end the process, and say both."""
     judged = success.of_turn(_judged(heeded), assignment, said=heeded.turn.said, cwd=worktrees.folder_of(assignment))
     error = None if judged.error is None else secrets.mask(judged.error)[:ERROR_MOST]
-    left = replace(heeded.left, word=judged.word, reason=judged.reason, error=error)
+    goes_on = assignment.resumes is not None and assignment.resumes.prompted
+    unseen = judged.reason == "agent_error" and is_unseen(heeded.turn) and not goes_on
+    left = replace(heeded.left, word=judged.word, reason=judged.reason, error=error, unseen=unseen)
     with contextlib.suppress(OSError):  # it is settled by us: only who takes it over from us would miss it
         turn_file.write(assignment.folder, left)
     ended = process.end(at_once=heeded.turn.ours is not None)

@@ -35,6 +35,8 @@ class Left:
     word: OutcomeWord | None = None
     reason: str | None = None
     error: str | None = None
+    unseen: bool = False
+    """It failed before anything of it could be seen."""
 
     @property
     def agent(self) -> dict[str, object]:
@@ -55,6 +57,7 @@ def write(folder: Path, left: Left) -> None:
         "word": left.word,
         "reason": left.reason,
         "error": left.error,
+        "unseen": left.unseen,
     }
     with opened(folder) as descriptor:
         if descriptor is None:
@@ -84,6 +87,7 @@ def read(folder: Path) -> Left | None:
         word=WORDS.get(word) if isinstance(word, str) else None,
         reason=_text(found.get("reason")),
         error=_text(found.get("error")),
+        unseen=bool(found.get("unseen")),
     )
 
 
@@ -94,6 +98,7 @@ def outcome(left: Left, ended: Outcome) -> Outcome:
         word=left.word,
         reason=left.reason,
         error=left.error,
+        unseen=left.unseen,
         exit_code=ended.exit_code,
         signal=ended.signal,
         confirmed=ended.confirmed,

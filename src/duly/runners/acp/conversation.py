@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from duly import clock
+from duly import chance, clock
 from duly.core.permissions import Answer
 from duly.core.questions import Answered, Asked
-from duly.core.turns import Ours
+from duly.core.turns import Ours, is_unseen
 from duly.core.values import changed
 from duly.ports import Resumption
 from duly.prompts import resuming
@@ -41,6 +41,9 @@ HEARD_WITHIN_S = 1.0
 CANCELLED_WITHIN_S = 10.0
 """A turn that was asked to end has so long to do it; then its process is ended."""
 LAST_WORDS_WITHIN_S = 0.5
+QUICK_AFTER_S = (0.5, 2.0)
+"""Waits before a turn is asked again that failed before anything of it could be seen: three tries in all."""
+QUICK_JITTER = 0.5
 STDERR_BYTES = 65_536
 
 
@@ -79,6 +82,8 @@ class Conversation:
         self._heard: Heard | None = None
         self._connection: Connection | None = None
         self._early: Ours | None = None
+        self._pausing = False
+        """Between two tries, when there is no turn to end."""
 
     async def run(self) -> Heeded:
         """Talk to the agent until its turn is over, one way or another."""
@@ -161,7 +166,7 @@ class Conversation:
         for waiting in self._open.values():
             if not waiting.done():
                 waiting.set_result(None)
-        if self._connection is None or not self._left.prompted:
+        if self._connection is None or not self._left.prompted or self._pausing:
             talking.cancel()
             await asyncio.wait({talking})
             return
@@ -189,10 +194,33 @@ class Conversation:
 
     async def _spoken(self, wire: Wire, log: Log) -> Heeded:
         from acp.connection import Connection
+        from acp.exceptions import RequestError
 
         assert self._heard is not None
         self._connection = connection = Connection(self._take, wire)
         greeting = await greet(connection)
+        for pause_s in (*QUICK_AFTER_S, None):
+            try:
+                return await self._turned(connection, greeting, log)
+            except RequestError as error:
+                if pause_s is None or not self._left.prompted or not self._may_ask_again():
+                    raise
+                log.line(f"[error] {error_told(error)}; asked again in a new session, as nothing was done yet")
+            self._pausing = True
+            await asyncio.sleep(pause_s * (1 + chance.between(0, QUICK_JITTER)))
+            self._pausing = False
+            self._talk = replace(self._talk, resumes=None)  # never the same prompt twice in one session
+        raise AssertionError("the last try has raised")
+
+    def _may_ask_again(self) -> bool:
+        """Whether nothing of what was asked can have been done: neither now nor by an attempt that this one goes on."""
+        assert self._heard is not None
+        resumes = self._talk.resumes
+        return is_unseen(self._heard.turn("error")) and (resumes is None or not resumes.prompted)
+
+    async def _turned(self, connection: "Connection", greeting: Mapping[str, Any], log: Log) -> Heeded:
+        """Open a session, and ask in it what is to be asked, once."""
+        assert self._heard is not None
         agent = named(greeting)
         with contextlib.suppress(NotResumed):
             self._goes_on_later = bool(loading_of(greeting))

@@ -19,6 +19,8 @@ SAID_MOST = 1024 * 1024
 TOOLS_MOST = 10_000
 """Tool calls whose names are kept."""
 DENIED_MOST = 100
+STIRS = frozenset({"agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan"})
+"""Updates that show something of the agent's work."""
 ENDS: Mapping[str, End] = {
     "end_turn": "ended",
     "max_tokens": "cut_off",
@@ -75,6 +77,7 @@ class Heard:
         self._denied: list[str] = []
         self._tools: dict[str, dict[str, object]] = {}
         self._tools_used = 0
+        self._stirred = False
 
     def turn(self, end: End, error: str | None = None) -> Turn:
         """Give the turn as it stands, ended so."""
@@ -84,6 +87,7 @@ class Heard:
             said=self._said,
             said_anything=self._said_anything,
             tools=self._tools_used,
+            stirred=self._stirred,
             denied=tuple(self._denied),
             said_since_denial=self._said_since_denial,
             ours=self.ours,
@@ -99,6 +103,7 @@ class Heard:
             self.replayed = self.replayed or update.get("sessionUpdate") in PAST
             return
         kind = update.get("sessionUpdate")
+        self._stirred = self._stirred or kind in STIRS
         take: Callable[[Mapping[str, object]], None] | None = {
             "agent_message_chunk": self._text,
             "agent_thought_chunk": self._thought,
@@ -126,6 +131,7 @@ class Heard:
 
         Under `fail` the caller is to end the turn, as `ours` says then.
         """
+        self._stirred = True
         given = params if isinstance(params, Mapping) else {}
         call = given.get("toolCall")
         call = call if isinstance(call, Mapping) else {}
