@@ -7,6 +7,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 BENCH  := .venv-bench
 MUTANT := .venv-mutants
+AGENTS := tests/real_agents/node_modules/.ready
 # Most tests ask a store something, and can ask it of both databases; the server is started by the tests themselves.
 # With every proof PostgreSQL is asked what differs most by database: the guards, leases, places and losses of the store,
 # who serves, and doctor. `make postgresql` asks the rest, and what one host's processes do. Tests of several hosts, of
@@ -18,7 +19,7 @@ ON_BOTH += $(filter-out $(OWN),$(wildcard tests/processes/test_*.py))
 GUARDED := $(addprefix tests/store/test_store_,guards.py leases.py places.py losses.py schema.py strangers.py)
 GUARDED += $(addprefix tests/cli/test_cli_,doctor.py holding.py)
 
-.PHONY: help demo test postgresql check bench chaos guards incidents sim mutants stress lock clean
+.PHONY: help demo test agents postgresql check bench chaos guards incidents sim mutants stress lock clean
 .DEFAULT_GOAL := help
 
 help:            ## say what each target does
@@ -37,9 +38,17 @@ $(READY): requirements.lock pyproject.toml
 demo: $(READY)   ## real commands at their times, for a minute
 	@$(BIN)/duly demo
 
-test: $(READY) check  ## every check and every test
+test: $(READY) check agents  ## every check and every test
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 4 --dist loadgroup
 	@DULY_TEST_STORE=postgresql PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 4 --dist loadgroup $(GUARDED)
+
+# Without npm, or on a machine that they are not made for, the tests of real agents are left out, and say so.
+$(AGENTS): tests/real_agents/package-lock.json
+	@if ! command -v npm >/dev/null; then echo "npm is not here: the tests of real agents will be skipped" >&2; \
+	elif [ "$$(uname -sm)" != "Linux x86_64" ]; then echo "the tests of real agents want Linux on x86-64, and will be skipped" >&2; \
+	else npm ci --prefix tests/real_agents --ignore-scripts --no-audit --no-fund --loglevel=error && touch $@; fi
+
+agents: $(AGENTS)  ## install the real agents that the tests prompt (one, 177 MB)
 
 postgresql: $(READY)  ## the tests of the store, holders, events, commands, why, the Python face and processes on a PostgreSQL server
 	@DULY_TEST_STORE=postgresql PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 4 --dist loadgroup $(ON_BOTH)
@@ -88,4 +97,4 @@ sim: $(READY)    ## many histories of a simulated world: SIM_SEEDS of them, or S
 	@$(BIN)/python $(if $(filter postgresql,$(SIM_STORE)),tests/testing/on_server.py,-m duly.testing) $(if $(SEED),--seed $(SEED),--seeds $(or $(SIM_SEEDS),2000))
 
 clean:           ## remove what the targets made
-	rm -rf $(VENV) $(BENCH) $(MUTANT) .mutants .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(BENCH) $(MUTANT) tests/real_agents/node_modules .mutants .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

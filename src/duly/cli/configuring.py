@@ -43,7 +43,7 @@ def show() -> int:
     out.line()
     out.lines(render(_columns(), [_row(item) for item in items]))
     for agent in _agents(found):
-        said = agent["problem"] or f"{agent['kind']}: {agent['command']}"
+        said = agent["problem"] or f"{agent['kind']}: {agent['command'] or agent['url']}"
         out.line(f"agent {plain(str(agent['name']))}  {plain(str(said))}")
     if found.secrets:
         out.line(f"secrets {plain(', '.join(sorted(found.secrets)))} (their values are shown nowhere)")
@@ -58,14 +58,15 @@ def _agents(found: "Config") -> list[dict[str, object]]:
         {
             "name": one.name,
             "kind": one.kind,
-            "command": shlex.join(one.command),
+            "command": shlex.join(one.command) or None,
+            "url": one.url,
             "env": sorted(one.env),
             "models": list(one.models),
             "problem": None,
         }
         for one in found.agents.values()
     ]
-    blank: dict[str, object] = {"kind": None, "command": None, "env": [], "models": []}
+    blank: dict[str, object] = {"kind": None, "command": None, "url": None, "env": [], "models": []}
     shown += [
         {"name": name, **blank, "problem": f"{bad.field}: {bad.message}"} for name, bad in found.agent_faults.items()
     ]

@@ -14,6 +14,7 @@ PROMPT_MOST = 20_000
 PROMPT_FILE_MOST = 10 * 1024 * 1024
 """Bytes of a prompt that is read from a file, and of one with all that was put into it."""
 MODEL_MOST = 200
+PROFILE_MOST = 200
 
 ACTION: tuple[Field, ...] = (
     Field(
@@ -92,6 +93,32 @@ ACTION: tuple[Field, ...] = (
         default=False,
     ),
     Field(
+        name="profile",
+        place=("action", "profile"),
+        kind="prompt",
+        help="the profile with which the agent works (OpenCode: one of its agents)",
+        default_text="the agent's",
+        most=PROFILE_MOST,
+        metavar="P",
+    ),
+    Field(
+        name="variant",
+        place=("action", "variant"),
+        kind="prompt",
+        help="the variant of the model, as how long it thinks (OpenCode)",
+        default_text="the model's",
+        most=PROFILE_MOST,
+        metavar="V",
+    ),
+    Field(
+        name="archive",
+        place=("action", "archive"),
+        kind="choice",
+        help="whether the session of a run that succeeded is put away (OpenCode)",
+        default="keep",
+        allowed=("keep", "on_success"),
+    ),
+    Field(
         name="cwd",
         place=("action", "cwd"),
         kind="path",
@@ -114,6 +141,6 @@ ACTION: tuple[Field, ...] = (
 FIELDS_OF: Mapping[str, tuple[str, ...]] = {
     "command": ("argv", "shell", "cwd", "env"),
     "call": ("function", "args", "in", "cwd", "env"),
-    "agent": ("agent", "prompt", "prompt_file", "model", "worktree", "cwd"),
+    "agent": ("agent", "prompt", "prompt_file", "model", "profile", "variant", "archive", "worktree", "cwd"),
 }
 """The kinds of actions, and the fields that each of them has."""

@@ -13,7 +13,7 @@ from typing import Literal
 Word = Literal["succeeded", "failed", "timed_out", "cancelled"]
 End = Literal["ended", "refused", "cut_off", "max_steps", "cancelled", "error", "gone"]
 """What the agent's side came to: its own words for the end of a turn; `error`: it told one; `gone`: it told no end."""
-Ours = Literal["cancel", "timeout", "idle", "question", "park"]
+Ours = Literal["cancel", "timeout", "idle", "question", "park", "max_steps"]
 """Why we asked for the end, the first reason first."""
 
 PAGE = re.compile(r"\s*(?:<!doctype\s+html|<html)[\s>]", re.IGNORECASE)
@@ -89,6 +89,9 @@ def _ended_by_us(turn: Turn, ours: Ours) -> Judged:
             return Judged(word="timed_out", reason="idle", error=_with(text, turn))
         case "question" | "park":
             return Judged(word="failed", reason="question_denied", error=f"it asked for {_denied(turn)}")
+        case "max_steps":
+            text = "the agent asked its model again and again, more often than a turn may"
+            return Judged(word="failed", reason="max_steps", error=_with(text, turn))
 
 
 def _ended(turn: Turn) -> Judged:

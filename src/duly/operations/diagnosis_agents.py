@@ -18,20 +18,22 @@ def agents(environ: Mapping[str, str]) -> Iterator[Ailment]:
         yield Ailment(check="agent_unusable", subject=name, text=text, hint=bad.hint or f"mend {found.path}")
     if not found.agents:
         return
-    from duly.runners.acp.preflight import hello
+    from duly.runners.acp import preflight as acp
     from duly.runners.nurseries import Nursery
+    from duly.runners.opencode import preflight as opencode
     from duly.runners.streams import Streams
 
     secrets, nursery, streams = config.secrets_of(found, environ), Nursery(), Streams()
     try:
         for agent in found.agents.values():
+            hello = acp.hello if agent.kind == "acp" else opencode.hello
             told, fits = hello(agent, secrets, nursery, streams)
             if not fits:
                 yield Ailment(
                     check="agent_unfit",
                     subject=agent.name,
                     text=f"the agent {agent.name} does not answer: {told}",
-                    details={"kind": agent.kind, "program": agent.command[0]},
+                    details={"kind": agent.kind, "program": agent.command[0] if agent.url is None else agent.url},
                     hint=f"see [agents.{agent.name}] in {found.path}",
                 )
     finally:

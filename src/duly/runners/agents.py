@@ -14,23 +14,27 @@ from duly.errors import Invalid
 from duly.ports import Assignment, Detached, How, NothingToResume, Outcome, Parked
 from duly.runners import worktrees
 from duly.runners.nurseries import Nursery
+from duly.runners.opencode.servers import Servers
 from duly.runners.streams import Streams
 from duly.secrets import Secrets
 
 Facts = Mapping[str, object]
 TAKEN_AWAY = frozenset({"lease_lost", "fence_lost"})
 """Ends after which somebody else may go on with the attempt."""
+OF_OPENCODE = ("profile", "variant", "archive")
+"""Fields of an action that mean something to this kind of agent alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agents:
-    """The agents of this host, what resolves their secrets, and the loop in which all of them are spoken to."""
+    """The agents of this host, what resolves their secrets, the loop in which all are spoken to, and their servers."""
 
     known: Mapping[str, Agent] = field(default_factory=dict)
     faults: Mapping[str, Invalid] = field(default_factory=dict)
     """Those that cannot be used as the config has them, and why."""
     secrets: Secrets = field(default_factory=Secrets)
     streams: Streams = field(default_factory=Streams)
+    servers: Servers = field(default_factory=Servers)
 
 
 class Prompted:
@@ -41,9 +45,11 @@ class Prompted:
 
     def __init__(self, nursery: Nursery, agents: Agents) -> None:
         from duly.runners.acp.runner import Acp
+        from duly.runners.opencode.runner import OpenCode
 
         self._agents = agents
         self._acp = Acp(nursery, agents.secrets, agents.streams)
+        self._opencode = OpenCode(nursery, agents.secrets, agents.streams, agents.servers)
         self.on_told: Callable[[Facts], None] = lambda _facts: None
         self.on_asked: Callable[[Asked], None] = lambda _asked: None
 
@@ -61,6 +67,8 @@ class Prompted:
         if fault is not None:
             return Outcome(word="failed", reason="preflight", error=fault, side_effect=False)
         agent = self._agents.known[str(assignment.action["agent"])]
+        if agent.kind == "opencode":
+            return _apart(assignment, self._opencode.perform(agent, assignment, self.on_told))
         return _apart(assignment, self._acp.perform(agent, assignment, self.on_told, self.on_asked))
 
     def answer(self, given: Answered) -> None:
@@ -69,7 +77,8 @@ class Prompted:
 
     def stop(self, how: How) -> None:
         """Ask for the end; what cannot be handed over is ended where it is to be let go."""
-        self._acp.stop("kill" if how == "kill" else "term")
+        for one in (self._acp, self._opencode):
+            one.stop("kill" if how == "kill" else "term")
 
     def _fault(self, action: Mapping[str, object]) -> str | None:
         return fault_of(action, self._agents.known, self._agents.faults)
@@ -102,4 +111,7 @@ def fault_of(action: Mapping[str, object], known: Mapping[str, Agent], faults: M
         return f"the config of this host names no agent {name}: it wants a section [agents.{name}]{there}"
     if model is not None and agent.models and model not in agent.models:
         return f"the agent {name} has no model {model} here; its models are {', '.join(agent.models)}"
+    asked = [one for one in OF_OPENCODE if action.get(one) is not None]
+    if agent.kind == "acp" and asked:
+        return f"the agent {name} is spoken to by ACP, which has no {asked[0]}; an agent of kind opencode has"
     return None

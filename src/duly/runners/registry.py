@@ -67,6 +67,7 @@ class Registry:
 
     def close(self) -> None:
         """Hang up on the nursery; work that lives goes on under its keeper."""
+        self.agents.servers.close()
         self.agents.streams.close()
         self.nursery.close()
 

@@ -31,6 +31,8 @@ class Left:
     prompted: bool = False
     under_way: bool = False
     """An earlier attempt may have prompted it in this session."""
+    message: str | None = None
+    """The id under which the prompt was sent, where we choose it."""
     usage: Mapping[str, object] = field(default_factory=dict)
     word: OutcomeWord | None = None
     reason: str | None = None
@@ -53,6 +55,7 @@ def write(folder: Path, left: Left) -> None:
         "session": left.session,
         "prompted": left.prompted,
         "under_way": left.under_way,
+        "message": left.message,
         "usage": dict(left.usage),
         "word": left.word,
         "reason": left.reason,
@@ -83,6 +86,7 @@ def read(folder: Path) -> Left | None:
         session=session if isinstance(session, str) else None,
         prompted=bool(found.get("prompted")),
         under_way=bool(found.get("under_way")),
+        message=_text(found.get("message")),
         usage=usage if isinstance(usage, Mapping) else {},
         word=WORDS.get(word) if isinstance(word, str) else None,
         reason=_text(found.get("reason")),
