@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 from process_scene import Place
+from prompting_scene import Agents
 from server_scene import Hosts
 
 
@@ -18,3 +19,8 @@ def hosts(tmp_path: Path) -> Iterator[Hosts]:
     made = Hosts(tmp_path)
     yield made
     made.close()
+
+
+@pytest.fixture
+def agents(place: Place) -> Agents:
+    return Agents(place)
