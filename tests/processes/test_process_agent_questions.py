@@ -2,16 +2,20 @@
 
 from typing import Any
 
-import pytest
 from process_scene import Place, wait_for
-from test_process_agents import Agents, say
+from prompting_scene import Agents, say
 
 ASK = {"do": "ask", "command": "npm publish", "title": "bash"}
 
 
-@pytest.fixture
-def agents(place: Place) -> Agents:
-    return Agents(place)
+HANG = {"do": "hang"}
+
+
+def question_of(place: Place) -> dict[str, Any]:
+    """The question that is open; waits for it without a process a look."""
+    wait_for(lambda: place.rows("SELECT 1 FROM questions WHERE state = 'open'"))
+    (one,) = place.json("questions")["items"]
+    return dict(one)
 
 
 def asked(agents: Agents, *words: str) -> tuple[Any, Any]:
@@ -68,3 +72,45 @@ def test_an_agent_whose_question_nobody_answers_may_go_on_with_a_no(agents: Agen
     assert "It was not allowed." in agents.seen("prompt")[1]["text"]
     (question,) = place.json("questions")["items"]
     assert (question["answer"], question["answered_by"]) == ("deny", "duly")
+
+
+def test_an_agent_that_cannot_go_on_later_keeps_its_run_while_a_person_is_asked(agents: Agents) -> None:
+    place = agents.place
+    agents.writes([ASK, say("Published.")], loads=False)
+    agents.add("--unattended", "park")
+    place.serve("--slots", "1")
+    place.duly("run", "ask")
+    one = question_of(place)
+    (run,) = place.json("runs")["items"]
+    assert (run["state"], run["waiting_for"]["what"]) == ("running", "question")
+    place.duly("add", "other", "--when", "manual", "--", "true")
+    assert "succeeded" in place.duly("run", "other", "--wait").stdout
+    place.duly("answer", one["id"], "deny")
+    wait_for(lambda: not place.rows("SELECT 1 FROM runs WHERE state != 'ended'"))
+    assert place.json("show", run["id"])["outcome"] == "succeeded"
+    assert [one["chosen"] for one in agents.seen("answer")] == ["id-reject_once"]
+    assert len(agents.seen("prompt")) == 1
+    assert place.duly("verify").returncode == 0
+
+
+def test_an_answer_survives_a_holder_that_is_killed_before_it_was_passed_on(agents: Agents) -> None:
+    place = agents.place
+    agents.writes([ASK, {"do": "hang_up_to_cancel"}], [ASK, say("Published.")])
+    agents.add("--unattended", "park")
+    first = place.serve()
+    place.duly("run", "ask")
+    one = question_of(place)
+    wait_for(lambda: place.rows("SELECT 1 FROM runs WHERE state = 'parked'"))
+    agents.writes([ASK, {"do": "hang_up_to_cancel"}], [ASK, say("Published.")], start=[{"do": "child"}, HANG])
+    place.duly("answer", one["id"], "allow")
+    wait_for(lambda: agents.seen("child"))
+    first.kill()
+    first.wait()
+    agents.writes([ASK, {"do": "hang_up_to_cancel"}], [ASK, say("Published.")])
+    place.serve()
+    run = place.ended()
+    assert (run["outcome"], run["attempt"]) == ("succeeded", 3)
+    prompts = agents.seen("prompt")
+    assert len(prompts) == 2
+    assert "A person has allowed it" in prompts[1]["text"]
+    assert place.duly("verify").returncode == 0
