@@ -28,13 +28,17 @@ AGAIN_AFTER_S = 10.0
 AT_EXIT_WITHIN_S = 5.0
 TROUBLE = frozenset(
     {
+        "a loop file",
         "beat unanswered",
         "forgotten",
         "look failed",
+        "loop files are no longer looked after",
+        "loop files could not be looked at",
         "run lost",
         "store away",
         "store blocked",
         "store newer",
+        "the folder of a project cannot be used",
         "turn failed",
     }
 )
