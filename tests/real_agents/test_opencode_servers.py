@@ -108,6 +108,7 @@ def test_a_server_killed_in_a_turn_fails_it_and_the_next_that_ignores_a_cancel_i
         outcome = future.result(40)
     assert (outcome.word, outcome.reason, outcome.confirmed) == ("failed", "agent_error", True)
     assert "went away in the middle" in (outcome.error or ""), alone.log
+    assert not outcome.unseen, "what it had done cannot be known"
     assert outcome.agent["session"]
     again = alone.perform(say("Here again."))
     assert again.word == "succeeded", again.error

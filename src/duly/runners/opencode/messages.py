@@ -14,6 +14,8 @@ from duly.runners.opencode.api import words_of
 REJECTED = ("The user rejected permission", "The user dismissed this question")
 """How the error of a tool begins that asked, and was denied."""
 SAID_MOST = 1024 * 1024
+STIRS = frozenset({"text", "reasoning", "tool", "patch", "file", "subtask", "agent"})
+"""Parts of messages that show something of the agent's work."""
 ENDS: Mapping[str, End] = {"stop": "ended", "length": "cut_off", "content-filter": "refused"}
 
 Message = Mapping[str, Any]
@@ -30,6 +32,8 @@ class Reading:
     said_anything: bool
     said_since_denial: bool
     tools: int
+    stirred: bool
+    """It shows anything of its work at all: words, thoughts, tools, more than one step."""
     rejected: int
     aborted: bool
 
@@ -58,6 +62,7 @@ def read(messages: Sequence[Message], asked: str) -> Reading:
         said_anything=anything,
         said_since_denial=after,
         tools=tools,
+        stirred=len(answers) > 1 or any(part.get("type") in STIRS for part in _parts(answers)),
         rejected=rejected,
         aborted=bool(answers) and _name(_info(answers[-1]).get("error")) == "MessageAbortedError",
     )

@@ -359,6 +359,8 @@ class Speaking:
             said=reading.said if reading else "",
             said_anything=bool(reading and reading.said_anything),
             tools=reading.tools if reading else 0,
+            # What cannot be read may have done anything: only messages prove that nothing was done.
+            stirred=reading is None or reading.stirred,
             denied=denied or (("a tool",) if reading and reading.rejected else ()),
             said_since_denial=bool(reading and reading.said_since_denial),
             ours=heard.ours,
