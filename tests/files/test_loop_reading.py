@@ -55,6 +55,8 @@ def test_a_loop_file_of_another_tool_becomes_what_it_means_there(name: str) -> N
     assert definition.action["kind"] == "agent"
     assert str(definition.action["prompt"]).splitlines()[0] == job["text"]
     assert definition.action.get("model") == job.get("model", "example/large")
+    assert definition.action["agent"] == "opencode"
+    assert definition.action.get("profile") == job.get("agent", "local-agent" if name == "09.md" else None)
     assert "\r" not in str(definition.action["prompt"])
     assert all(any(word in told for told in found.warnings) for word in ("${…}",) if wanted["warnings"])
 

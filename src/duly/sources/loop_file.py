@@ -13,7 +13,6 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from duly.core.action_fields import FIELDS_OF
 from duly.core.loop_keys import faults_of
 from duly.core.loops import Fault, Loop, Spoilt
 from duly.core.reading import nearest, shown
@@ -31,7 +30,7 @@ OTHER_WORDS: Mapping[str, str] = {"cron": "schedule", "zone": "timezone", "tz": 
 """Keys of other tools that mean the same."""
 OWN = ("name", "schedule", "enabled", "model", "agent", "timezone", "description", "labels", "cwd")
 PASSED = ("profile", "variant")
-"""What an agent's action may have beyond the model, where it has it."""
+"""What an agent's action may have beyond the model, by the same names."""
 LINES_AT_LEAST = 1
 
 
@@ -174,14 +173,12 @@ def _action(reading: _Reading, path: str, agents: Collection[str], home: str | N
         reading.faults.append(Fault(field="prompt", message="there is no text below the front matter", line=line))
     agent, profile = agent_of(word, agents)
     action: dict[str, Any] = {"kind": "agent", "agent": agent, "prompt": reading.matter.text}
-    if profile is not None and "profile" in FIELDS_OF["agent"]:
+    if profile is not None:
         action["profile"] = profile
-    elif profile is not None:
-        action["agent"] = profile
     if model is not None:
         action["model"] = model
     for key in PASSED:
-        if key in FIELDS_OF["agent"] and reading.get(key) is not None:
+        if reading.get(key) is not None:
             action[key] = reading.get(key)
     if reading.get("cwd") is not None:
         action["cwd"] = _folder(reading, path, home)
@@ -221,14 +218,11 @@ def _tell_unknown(reading: _Reading) -> None:
         if key in known:
             continue
         line = reading.line(key)
-        near = nearest(key, sorted(known))
+        near = None if written == "env" else nearest(key, sorted(known))
         text = f"line {line}: {written} is none of our keys, and is left alone"
         if written == "env":
             text = f"line {line}: env is left alone, ${{…}} in it not filled in: an agent has its config's"
         reading.warnings.append(text + (f" (did you mean {near}?)" if near else ""))
-    for key in PASSED:
-        if key not in FIELDS_OF["agent"] and reading.get(key) is not None:
-            reading.warnings.append(f"line {reading.line(key)}: {key} is left alone: agents are not told of it")
 
 
 def _lines(reading: _Reading) -> dict[str, int]:
