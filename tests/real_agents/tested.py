@@ -19,6 +19,7 @@ FOLDERS: Mapping[str, Sequence[str]] = {
 }
 SAME = "why not: the same code as for the Python agent, which the real one reaches no other way"
 LATER = "why not: it is not asked again at once; a later attempt is made by the run, whichever its agent"
+UNSURE = "why not: it went on in its session in three of four trials, and the fourth is not understood yet"
 NOT_BUILT = "why not: it is not in this version"
 
 RULES: Sequence[tuple[str, str, Sequence[str], Sequence[str], Sequence[str]]] = (
@@ -67,7 +68,7 @@ RULES: Sequence[tuple[str, str, Sequence[str], Sequence[str], Sequence[str]]] = 
         "going on after an interruption",
         ("cut_off_goes_on", "still_under_way", "had_ended_before", "opened_and_never_prompted", "session_that_is_gone"),
         ("cannot_be_gone_on_with",),
-        ("killed_fails_and_goes_on",),
+        (UNSURE,),
     ),
     (
         "G12",
