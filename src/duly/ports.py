@@ -96,6 +96,8 @@ class Outcome:
     """Of an agent: it failed before anything of its turn could be seen, so that it may be asked once more."""
     log_bytes: int = 0
     log_cut: int = 0
+    interrupted: bool = False
+    """What it worked at went away under it, a server of others' work too: it goes on there, where the task says so."""
     ended_at: datetime | None = field(default=None, compare=False)
     """When its work ended, where that was written down; else it is as good as now."""
     details: Mapping[str, object] = field(default_factory=dict)

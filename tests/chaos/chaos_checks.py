@@ -9,6 +9,7 @@ from chaos_scene import Arena, Said, cpu_s, descriptors, threads, wait_for
 
 from duly.clock import monotonic_s, pause
 
+FORGOTTEN = "Z forgotten holder="
 IDLE_FOR_S = 4.0
 IDLE_SHARE = 0.04
 DESCRIPTORS_MOST = 24
@@ -118,10 +119,13 @@ def check_idle(arena: Arena, share_most: float = IDLE_SHARE) -> None:
 
 
 def check_ends(arena: Arena) -> None:
-    """Every server that was not killed ended well, and only when it was told to."""
+    """Every server that was not killed ended well, and only when it was told to, or when others took it for over.
+
+    Another host does that where a server was cut off or stood still past its lease; then it leaves with exit status 1.
+    """
     for one in arena.served:
         code = one.process.returncode
-        if not one.killed:
+        if not one.killed and not (code == 1 and FORGOTTEN in one.log.read_text()):
             assert one.termed, ("it ended by itself", code, one.log.read_text())
             # One that was told before it could listen dies of the signal.
             assert code == 0 or (code == -15 and one.holder is None), (code, one.log.read_text())

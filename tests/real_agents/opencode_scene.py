@@ -167,3 +167,17 @@ def lives(pid: int) -> bool:
     """Say whether the process is there and no zombie."""
     found = processes.read(pid)
     return found is not None and found.state not in processes.DEAD
+
+
+def pid_of(server: Server) -> int:
+    """Give the number of a server's own process."""
+    port = server.url.rpartition(":")[2]
+    for one in processes.table().values():
+        line = Path(f"/proc/{one.pid}/cmdline")
+        if (
+            one.state not in processes.DEAD
+            and line.exists()
+            and line.read_bytes().split(b"\0")[-2:-1] == [port.encode()]
+        ) and b"serving.py" not in line.read_bytes():
+            return one.pid
+    raise AssertionError("there is no server")

@@ -11,27 +11,13 @@ from pathlib import Path
 
 import pytest
 from fake_model import HOLD, FakeModel, say, shell
-from opencode_scene import OpenCodeScene, lives
+from opencode_scene import OpenCodeScene, lives, pid_of
 
-from duly.runners import keeping, processes
+from duly.runners import keeping
 from duly.runners.agents import Agents
 from duly.runners.opencode import servers
 
 pytestmark = pytest.mark.xdist_group("opencode")
-
-
-def server_pid(scene: OpenCodeScene) -> int:
-    """The number of the server's own process."""
-    port = scene.server.url.rpartition(":")[2]
-    for one in processes.table().values():
-        line = Path(f"/proc/{one.pid}/cmdline")
-        if (
-            one.state not in processes.DEAD
-            and line.exists()
-            and line.read_bytes().split(b"\0")[-2:-1] == [port.encode()]
-        ) and b"serving.py" not in line.read_bytes():
-            return one.pid
-    raise AssertionError("there is no server")
 
 
 def written(path: Path) -> list[int]:
@@ -65,7 +51,7 @@ def test_what_a_success_leaves_running_is_ended_and_told(opencode: OpenCodeScene
 
 def test_two_holders_share_the_server_of_a_database_and_the_last_ends_it(alone: OpenCodeScene) -> None:
     assert alone.perform(say("One.")).word == "succeeded"
-    first, pid = alone.server, server_pid(alone)
+    first, pid = alone.server, pid_of(alone.server)
     mine = alone.agents
     alone.agents = Agents(known=mine.known, secrets=alone.secrets)
     assert alone.perform(say("Two.")).word == "succeeded"
@@ -104,7 +90,7 @@ def test_a_server_killed_in_a_turn_fails_it_and_the_next_that_ignores_a_cancel_i
 ) -> None:
     with alone.performing(HOLD) as (_, future):
         alone.until(lambda: alone.calls)
-        os.kill(server_pid(alone), signal.SIGKILL)
+        os.kill(pid_of(alone.server), signal.SIGKILL)
         outcome = future.result(40)
     assert (outcome.word, outcome.reason, outcome.confirmed) == ("failed", "agent_error", True)
     assert "went away in the middle" in (outcome.error or ""), alone.log
@@ -115,7 +101,7 @@ def test_a_server_killed_in_a_turn_fails_it_and_the_next_that_ignores_a_cancel_i
     monkeypatch.setattr("duly.runners.opencode.turn.CANCELLED_WITHIN_S", 2.0)
     with alone.performing(HOLD) as (runner, future):
         alone.until(lambda: alone.calls)
-        pid = server_pid(alone)
+        pid = pid_of(alone.server)
         os.kill(pid, signal.SIGSTOP)
         runner.stop("term")
         outcome = future.result(60)
@@ -144,7 +130,7 @@ HOLDER = """
 import json, sys
 from pathlib import Path
 sys.path[:0] = json.loads(sys.argv[1])
-from opencode_scene import OpenCodeScene
+from opencode_scene import pid_of, OpenCodeScene
 from duly.core.agent_config import Agent
 from duly.runners.agents import Agents, Prompted
 from duly.runners.nurseries import Nursery
@@ -171,7 +157,7 @@ def test_the_turn_of_a_holder_that_was_killed_is_stopped_and_its_server_ends_lat
     holder = subprocess.Popen([sys.executable, "-c", code, here, str(given)])
     try:
         alone.until(lambda: model.calls("held"))
-        pid = server_pid(alone)
+        pid = pid_of(alone.server)
         session = alone.left.session
         assert session in alone.ask("GET", "/session/status")
         holder.kill()

@@ -18,7 +18,7 @@ from duly.core.run import Run, Step
 from duly.core.task import OnInterrupt, Rules
 from duly.core.values import changed
 
-Interruption = Literal["holder_died", "lease_lost", "shutdown"]
+Interruption = Literal["holder_died", "lease_lost", "shutdown", "agent_error"]
 
 MOST: Mapping[OnInterrupt, int] = {"fail": 0, "retry": 1, "resume": 2}
 """How many interruptions a run outlives; the next ends it."""
@@ -26,6 +26,7 @@ WHAT: Mapping[Interruption, str] = {
     "holder_died": "the process that held the run died",
     "lease_lost": "its holder lost the lease",
     "shutdown": "the process that held the run was stopped",
+    "agent_error": "the server of its agent went away in the middle of its turn",
 }
 TIMES = ("first", "second", "third", "fourth")
 

@@ -9,7 +9,7 @@ strays are looked for once, and the end stays unconfirmed.
 import contextlib
 from dataclasses import replace
 from datetime import datetime
-from typing import assert_never
+from typing import Literal, assert_never
 
 from duly import clock as machine
 from duly.clock import Clock
@@ -136,10 +136,15 @@ class Recovery:
         return self._died(taken.last_seen_at, "the machine was restarted while it ran")
 
     def _end(self, holding: Holding) -> None:
-        """Make the keeper ours, tell it to end its tree at once, and wait a while for that."""
+        """Make the keeper ours, tell it to end its tree, and wait a while for that.
+
+        A command is ended at once. What is spoken to is asked, and killed by its keeper when that was of no use: what
+        stands for a turn at a server has that turn to end first.
+        """
         task = holding.assignment
+        how: Literal["term", "kill"] = "term" if is_attended(holding.runner) else "kill"
         self._traces.adopt(task.folder, holder=task.holder, fence=task.fence)
-        self._traces.end(task.folder, holder=task.holder, fence=task.fence, how="kill")
+        self._traces.end(task.folder, holder=task.holder, fence=task.fence, how=how)
         until = machine.monotonic_s() + END_AGAIN_S
         while machine.monotonic_s() < until:
             if not isinstance(self._traces.look(task.folder), keeping.KeeperAlive | keeping.Elsewhere):

@@ -250,6 +250,11 @@ class Settler:
             left = self._interrupted(session, holding, run, stopped)
             if left.after.state == "waiting":
                 return left
+        if outcome.interrupted and _resumes(holding):
+            cut = Interrupted(why="agent_error", ended_at=now, told=outcome.error, agent=outcome.agent)
+            left = self._interrupted(session, holding, run, cut)
+            if left.after.state == "waiting":
+                return left
         word, reason = outcome.word, outcome.reason
         if word == "cancelled" and holding.stop_why is not None:
             reason = holding.stop_why

@@ -58,6 +58,8 @@ class Heeded:
     left: Left
     unfit: Unfit | None = None
     not_resumed: NotResumed | None = None
+    cut: bool = False
+    """The server at which it was held went away in the middle of the turn."""
     parks: Asked | None = None
     """What a person is to answer before its session goes on."""
 
@@ -142,11 +144,11 @@ def ended(assignment: Assignment, process: Process, heeded: Heeded, secrets: Sec
     unseen = judged.reason == "agent_error" and is_unseen(heeded.turn) and not goes_on
     left = replace(heeded.left, word=judged.word, reason=judged.reason, error=error, unseen=unseen)
     with contextlib.suppress(OSError):  # it is settled by us: only who takes it over from us would miss it
-        turn_file.write(assignment.folder, left)
+        turn_file.write(assignment.folder, replace(left, word=None) if heeded.cut else left)
     ended = process.end(at_once=heeded.turn.ours is not None)
     if ended.reason in NOT_STARTED or (ended.reason == "preflight" and not ended.side_effect):
         return ended
-    outcome = turn_file.outcome(left, ended)
+    outcome = replace(turn_file.outcome(left, ended), interrupted=heeded.cut)
     if ended.reason == "lease_lost":
         return replace(outcome, word="cancelled", reason="lease_lost")
     if heeded.turn.end == "gone" and heeded.turn.ours is None:

@@ -126,6 +126,8 @@ class OpenCode:
             if self._wish is not None:
                 speaking.end("cancel")
         heeded = self._streams.run(speaking.run()).result()
+        gone = heeded.turn.end == "gone" and heeded.turn.ours is None and not servers.is_alive(server)
+        heeded = replace(heeded, cut=gone and heeded.unfit is None and heeded.not_resumed is None)
         outcome = prompting.finished(assignment, process, heeded, self._secrets)
         if isinstance(outcome, NothingToResume | Parked):
             return outcome
