@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -11,6 +12,12 @@ import databases
 settings.register_profile("house", deadline=None)
 settings.load_profile("house")
 OWN_SERVER = pytest.StashKey[databases.Server]()
+TOGETHER = (
+    ("tests/real_agents/", "real agents"),
+    ("tests/processes/test_process_late_table.py", "late table"),
+    ("tests/testing/test_simulation_server.py", "simulated server"),
+)
+"""What one process runs after the other, by the begin of the path: they share a server, or are too much at once."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -34,6 +41,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         ours = [item for item in items if item.get_closest_marker("file") is None]
         config.hook.pytest_deselected(items=[item for item in items if item not in ours])
         items[:] = ours
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep together what is to be; the marks of the plugin do not reach its scheduler with this version of pytest."""
+    from xdist.scheduler import LoadGroupScheduling
+
+    class Together(LoadGroupScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return next((name for path, name in TOGETHER if nodeid.startswith(path)), nodeid)
+
+    return Together(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -116,9 +116,6 @@ def lived() -> Iterator[Lived]:
             place.close()
 
 
-pytestmark = pytest.mark.xdist_group("late table")
-
-
 @pytest.mark.parametrize("number", range(len(REAL)), ids=[row.title for row in REAL])
 def test_what_serving_makes_of_late_work_is_what_its_row_says(lived: Lived, number: int) -> None:
     row = REAL[number]

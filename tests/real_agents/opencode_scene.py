@@ -23,7 +23,7 @@ from duly.runners.opencode.servers import Server
 from duly.runners.turn_file import Left, read
 from duly.secrets import Secrets
 
-WITHIN_S = 40.0
+WITHIN_S = 90.0
 
 
 class OpenCodeScene:

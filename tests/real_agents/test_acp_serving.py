@@ -2,11 +2,8 @@
 
 from pathlib import Path
 
-import pytest
 from fake_model import HOLD, FakeModel, say, shell
 from served_scene import Served, wait_for
-
-pytestmark = pytest.mark.xdist_group("opencode serving")
 
 
 def test_a_real_agent_over_acp_goes_on_in_its_session_after_its_holder_was_killed(

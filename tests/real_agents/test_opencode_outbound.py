@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 from real_scene import real_opencode
 
-pytestmark = pytest.mark.xdist_group("opencode acp")
-
 INSIDE = """
 import fcntl, json, socket, struct, sys
 from pathlib import Path

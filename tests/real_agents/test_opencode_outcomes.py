@@ -8,8 +8,6 @@ import pytest
 from fake_model import CUT, DROP, HOLD, Step, say, shell, status, tool
 from opencode_scene import OpenCodeScene
 
-pytestmark = pytest.mark.xdist_group("opencode")
-
 Row = tuple[str, Sequence[Step], str, str | None, str]
 ROWS: Sequence[Row] = (
     ("a normal end", [say("Fine.")], "succeeded", None, ""),

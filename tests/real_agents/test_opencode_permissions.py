@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime
 
-import pytest
 from fake_model import Step, say, shell, tool
 from opencode_scene import OpenCodeScene
 
@@ -10,8 +9,6 @@ from duly.core.permissions import Permission
 from duly.core.questions import Answered
 from duly.core.values import changed
 from duly.ports import Outcome, Parked, Resumption
-
-pytestmark = pytest.mark.xdist_group("opencode")
 
 
 def rule(tool: str, pattern: str, action: str) -> Permission:

@@ -10,8 +10,6 @@ from real_scene import scrub
 from duly.ports import NothingToResume, Outcome
 from duly.prompts.resuming import INTERRUPTED
 
-pytestmark = pytest.mark.xdist_group("opencode")
-
 
 def cut_off(opencode: OpenCodeScene, *steps: object) -> str:
     """Begin a turn, and stop it in the middle; gives its session."""
@@ -19,7 +17,7 @@ def cut_off(opencode: OpenCodeScene, *steps: object) -> str:
         opencode.until(lambda: opencode.calls == len(steps))
         session = str(opencode.left.session)
         opencode.ask("POST", f"/session/{session}/abort")
-        assert future.result(40).word == "failed", "nobody here had stopped it"
+        assert future.result(90).word == "failed", "nobody here had stopped it"
     return session
 
 
@@ -51,7 +49,7 @@ def test_a_turn_that_is_still_under_way_is_only_heard_to_its_end(opencode: OpenC
         freeing = threading.Timer(3, lambda: opencode.model.frees(name))
         freeing.start()
         outcome = opencode.resume(session)
-        assert future.result(40).word == "succeeded"
+        assert future.result(90).word == "succeeded"
         freeing.join()
     assert isinstance(outcome, Outcome)
     assert outcome.word == "succeeded"
@@ -97,7 +95,7 @@ def test_what_the_cut_off_turn_had_started_is_ended_before_it_goes_on(
         session = str(alone.left.session)
         monkeypatch.setattr("duly.runners.opencode.servers._alone", lambda _descriptor: False)
         alone.ask("POST", f"/session/{session}/abort")
-        future.result(40)
+        future.result(90)
     assert lives(pid), "so it is left by who is not alone there"
     monkeypatch.undo()
     scrub(monkeypatch)

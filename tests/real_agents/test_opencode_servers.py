@@ -17,8 +17,6 @@ from duly.runners import keeping
 from duly.runners.agents import Agents
 from duly.runners.opencode import servers
 
-pytestmark = pytest.mark.xdist_group("opencode")
-
 
 def written(path: Path) -> list[int]:
     return [int(line) for line in path.read_text().split()] if path.exists() else []
@@ -34,7 +32,7 @@ def test_what_tools_left_running_is_ended_with_the_turn_whatever_session_it_is_i
         opencode.until(lambda: len(written(pids)) == 3)
         assert all(lives(pid) for pid in written(pids))
         runner.stop("term")
-        outcome = future.result(40)
+        outcome = future.result(90)
     assert (outcome.word, outcome.confirmed) == ("cancelled", True)
     assert [pid for pid in written(pids) if lives(pid)] == []
     assert opencode.perform(say("The server is still there.")).word == "succeeded"
@@ -91,7 +89,7 @@ def test_a_server_killed_in_a_turn_fails_it_and_the_next_that_ignores_a_cancel_i
     with alone.performing(HOLD) as (_, future):
         alone.until(lambda: alone.calls)
         os.kill(pid_of(alone.server), signal.SIGKILL)
-        outcome = future.result(40)
+        outcome = future.result(90)
     assert (outcome.word, outcome.reason, outcome.confirmed) == ("failed", "agent_error", True)
     assert "went away in the middle" in (outcome.error or ""), alone.log
     assert not outcome.unseen, "what it had done cannot be known"
@@ -104,7 +102,7 @@ def test_a_server_killed_in_a_turn_fails_it_and_the_next_that_ignores_a_cancel_i
         pid = pid_of(alone.server)
         os.kill(pid, signal.SIGSTOP)
         runner.stop("term")
-        outcome = future.result(60)
+        outcome = future.result(90)
     assert (outcome.word, outcome.reason, outcome.confirmed) == ("cancelled", "cancelled_by_hand", True)
     assert not lives(pid)
 

@@ -13,8 +13,6 @@ from opencode_scene import pid_of
 from real_scene import real_opencode
 from served_scene import Served, wait_for
 
-pytestmark = pytest.mark.xdist_group("opencode serving")
-
 
 @pytest.fixture
 def served(model: FakeModel, tmp_path: Path) -> Iterator[Served]:

@@ -17,8 +17,6 @@ from duly.core.titles import title
 from duly.ports import Outcome
 from duly.runners.opencode.preflight import hello
 
-pytestmark = pytest.mark.xdist_group("opencode")
-
 
 def refused(opencode: OpenCodeScene, outcome: Outcome, reason: str = "preflight") -> str:
     """The attempt failed before the model was asked anything; gives what was said."""

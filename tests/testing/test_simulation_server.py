@@ -14,7 +14,6 @@ from duly.testing.servers import server_shelf
 from duly.testing.shelves import Shelf
 from duly.testing.storm import play
 
-pytestmark = pytest.mark.xdist_group("simulated-server")
 HOSTS = 3
 SEEDS = 4
 WITHIN = 200
