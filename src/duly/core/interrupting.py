@@ -55,14 +55,14 @@ def interrupted(
     refusal = None
     going_on = spoken.going_on(run, agent, why=why) if choice == "resume" else spoken.after_attempt(run, agent)
     if choice != "fail" and going_on is not None and run.cancel_asked_at is None:
-        if run.interruptions < MOST[choice]:
+        if run.interruptions >= MOST[choice]:
+            refusal = "too_many_resumes" if choice == "resume" else None
+        else:
             refusal = refused_after_interruption(run, rules, worked_for=worked_for, following=following, now=now)
-        elif choice == "resume":
-            refusal = "too_many_resumes"
-        if refusal is None and run.interruptions < MOST[choice]:
-            text = told or _text(run, why, choice, None)
-            kept = {"agent": going_on, "worked_for": worked_for, "error": text[:ERROR_MOST]}
-            return _goes_on(run, kept, choice=choice, why=why, now=now, by=by)
+            if refusal is None:
+                text = told or _text(run, why, choice, None)
+                kept = {"agent": going_on, "worked_for": worked_for, "error": text[:ERROR_MOST]}
+                return _goes_on(run, kept, choice=choice, why=why, now=now, by=by)
     text = told or _text(run, why, choice, refusal)
     if going_on is None:
         text += "; in which session of its agent is not known, so that it cannot go on"

@@ -5,6 +5,7 @@ cancelled is not, and one that was interrupted is the matter of `on_interrupt`. 
 it began (a missing program, a missing folder) counts like any other, for what is written there is wrong or gone.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -42,20 +43,22 @@ def retried(ended: Step, rules: Rules, *, ended_at: datetime, draw: float, hinde
         return _counted(ended, rules)
     not_before = max(end.ended_at, ended_at + wait(rules, run.retries, draw))
     if hindered is None and waited_too_long(end, rules, not_before):
-        return _stale(ended, rules, not_before)
+        return too_late(ended, rules, "stale", not_before)
     if hindered is not None:
-        return _told(ended, refused=hindered)
-    entry = ended.entries[-1]
-    details: dict[str, object] = {
-        "next": "retry",
-        "retry": run.retries + 1,
-        "of": rules.retries,
-        "not_before": write_instant(not_before),
-    }
+        return telling(ended, refused=hindered)
+    told = {"retry": run.retries + 1, "of": rules.retries}
+    return waits_again(ended, told, not_before=not_before, retries=run.retries + 1)
+
+
+def waits_again(ended: Step, told: Mapping[str, object], *, not_before: datetime, **kept: object) -> Step:
+    """Give a failed attempt's run back to waiting until then: `told` by its entry, `kept` on its row."""
+    end, entry = ended.after, ended.entries[-1]
+    details: dict[str, object] = {"next": "retry", **told, "not_before": write_instant(not_before)}
     if end.error:
         details["error"] = end.error[:ERROR_TOLD]
     after = changed(
         end,
+        kept,
         state="waiting",
         outcome=None,
         holder=None,
@@ -63,12 +66,11 @@ def retried(ended: Step, rules: Rules, *, ended_at: datetime, draw: float, hinde
         started_at=None,
         ended_at=None,
         not_before=not_before,
-        retries=run.retries + 1,
         tried=end.outcome,
         tried_reason=end.reason,
     )
     returned = changed(entry, kind="returned", details={**entry.details, **details})
-    return Step(before=run, after=after, entries=(*ended.entries[:-1], returned))
+    return Step(before=ended.before, after=after, entries=(*ended.entries[:-1], returned))
 
 
 def wait(rules: Rules, retries: int, draw: float) -> timedelta:
@@ -93,23 +95,25 @@ def backs_off(run: Run, now: datetime) -> bool:
 
 def _counted(ended: Step, rules: Rules) -> Step:
     """The end as it is, with how often it was tried again, where the task has retries at all."""
-    return _told(ended, retries=ended.before.retries, of=rules.retries) if ended.before.retries else ended
+    return telling(ended, retries=ended.before.retries, of=rules.retries) if ended.before.retries else ended
 
 
-def _stale(ended: Step, rules: Rules, not_before: datetime) -> Step:
+def too_late(ended: Step, rules: Rules, reason: str, not_before: datetime) -> Step:
+    """End a failed run that would be too late at its next attempt, for this reason, with the figures."""
     end = ended.after
-    told = _told(
+    told = telling(
         ended,
-        refused="stale",
+        refused=reason,
         failed_by=end.reason,
         not_before=write_instant(not_before),
         idle_s=(not_before - end.due_at - end.worked_for).total_seconds(),
         max_age_s=rules.max_age.total_seconds(),
     )
-    entry = replace(told.entries[-1], reason="stale")
-    return replace(told, after=changed(end, reason="stale"), entries=(*told.entries[:-1], entry))
+    entry = replace(told.entries[-1], reason=reason)
+    return replace(told, after=changed(end, reason=reason), entries=(*told.entries[:-1], entry))
 
 
-def _told(ended: Step, **more: object) -> Step:
+def telling(ended: Step, **more: object) -> Step:
+    """Tell more in the entry of an end."""
     entry = ended.entries[-1]
     return replace(ended, entries=(*ended.entries[:-1], changed(entry, details={**entry.details, **more})))

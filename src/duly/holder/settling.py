@@ -245,13 +245,8 @@ class Settler:
         if outcome.word == "cancelled" and "lease_lost" in {holding.stop_why, outcome.reason}:
             lost = Interrupted(why="lease_lost", ended_at=now, agent=outcome.agent)
             return self._interrupted(session, holding, run, lost)
-        if outcome.word == "cancelled" and holding.let_go and _resumes(holding):
-            stopped = Interrupted(why="shutdown", ended_at=now, agent=outcome.agent)
-            left = self._interrupted(session, holding, run, stopped)
-            if left.after.state == "waiting":
-                return left
-        if outcome.interrupted and _resumes(holding):
-            cut = Interrupted(why="agent_error", ended_at=now, told=outcome.error, agent=outcome.agent)
+        cut = _cut(holding, outcome, now) if _resumes(holding) else None
+        if cut is not None:
             left = self._interrupted(session, holding, run, cut)
             if left.after.state == "waiting":
                 return left
@@ -330,6 +325,15 @@ def _was_put(session: Session, delivery: Delivery) -> bool:
     """This very question was put by an earlier write, whose answer was lost."""
     verdict = delivery.verdict
     return isinstance(verdict, Asks) and session.questions.by_id(verdict.question) is not None
+
+
+def _cut(holding: Holding, outcome: Outcome, now: datetime) -> Interrupted | None:
+    """Give the interruption that an outcome is where its session goes on; None where it is an end of its own."""
+    if outcome.word == "cancelled" and holding.let_go:
+        return Interrupted(why="shutdown", ended_at=now, agent=outcome.agent)
+    if outcome.interrupted:
+        return Interrupted(why="agent_error", ended_at=now, told=outcome.error, agent=outcome.agent)
+    return None
 
 
 def _resumes(holding: Holding) -> bool:

@@ -86,16 +86,12 @@ class Prompted:
 
 def _apart(assignment: Assignment, outcome: Outcome | NothingToResume | Parked) -> Outcome | NothingToResume | Parked:
     """Leave the worktree of an attempt of which nothing lives, and tell of one that stays."""
-    if isinstance(outcome, Parked):
+    if isinstance(outcome, Parked) or not assignment.action.get("worktree"):
         return outcome
-    if isinstance(outcome, NothingToResume):
-        if assignment.action.get("worktree"):
-            worktrees.leave(assignment)
-        return outcome
-    if not assignment.action.get("worktree") or not outcome.confirmed or outcome.reason in TAKEN_AWAY:
+    if isinstance(outcome, Outcome) and (not outcome.confirmed or outcome.reason in TAKEN_AWAY):
         return outcome
     stays = worktrees.leave(assignment)
-    if stays is None:
+    if stays is None or isinstance(outcome, NothingToResume):
         return outcome
     return replace(outcome, details={**outcome.details, "worktree": str(stays.path), "branch": stays.branch})
 
