@@ -174,11 +174,12 @@ def _in_an_editor(store: "Store", word: str, how: dict[str, Any]) -> "Edited | N
     from duly.operations import edits, shapes
     from duly.operations.lookup import find_task, told
     from duly.operations.owned import refuse_edit
+    from duly.operations.versions import check_version
 
     with store.read() as session:
         task = find_task(session, word)
         refuse_edit(task)
-        edits.check_version(session, task, how["if_version"])
+        check_version(session, task, how["if_version"])
         written = edits.as_written(session, task)
     head = [f"{told(task)} ({task.id}), version {task.version}"]
     if task.broken is not None:

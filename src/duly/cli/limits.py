@@ -1,6 +1,5 @@
 """`limit set`, `limit list`, `limit remove`: how many runs may be live, and how many may start in a span."""
 
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +10,6 @@ from duly.cli.frame import Verbs, command, settings
 from duly.cli.joining import hint, open_for_change, reading
 from duly.cli.table import Cell, Column, plain, render
 from duly.cli.words import many
-from duly.errors import Invalid
 
 if TYPE_CHECKING:
     from duly.core.limits import Limit
@@ -38,7 +36,7 @@ def set_(key: str, most: str, per: str | None) -> None:
     from duly.operations import limits
     from duly.operations.lookup import caller
 
-    rate, rate_for = _rate(per) if per is not None else (None, None)
+    rate, rate_for = limits.read_rate(per, "--per") if per is not None else (None, None)
     with open_for_change() as store:
         done = limits.set_limit(store, key, whole_number(most, "N"), rate=rate, rate_for=rate_for, by=caller())
         with store.read() as session:
@@ -92,15 +90,6 @@ def remove(key: str) -> None:
 limit = Verbs(
     "limit", set_, list_, remove, help="Limits over all tasks that name them: live runs, and starts in a span."
 )
-
-
-def _rate(text: str) -> tuple[int, timedelta]:
-    from duly.core.spans import read_span
-
-    number, mark, span = text.partition("/")
-    if not mark:
-        raise Invalid(f'"{text[:40]}" is not a rate such as 10/1m', field="--per", text=text, at=len(text))
-    return whole_number(number, "--per"), read_span(span, field="--per")
 
 
 def _document(limit_: "Limit", tasks: int) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, cast
 from zoneinfo import ZoneInfo
 
 import click
@@ -13,10 +12,6 @@ from duly.cli.frame import command, settings
 from duly.cli.moments import away, clock_text, full_text, start_text
 from duly.cli.table import Cell, Column, pairs, plain, render
 from duly.errors import Invalid
-
-if TYPE_CHECKING:
-    from duly.core.triggers import Triggers
-    from duly.core.wallclock import Fold, Gap
 
 PREVIEW_MOST = 10_000
 MARKS: Mapping[object, str] = {
@@ -53,7 +48,7 @@ def preview(texts: tuple[str, ...], zone: str | None, after: str | None, most: s
     if after is not None:
         now = read_instant(after, now=now, zone=place, bare="ahead", field="--after")
     triggers = when.read_all(texts, now=now, zone=place)
-    gap, fold = _bends(rules, triggers)
+    gap, fold = previewing.bends(rules, triggers)
     found = previewing.preview(triggers, place, after=now, most=count, gap=gap, fold=fold)
     warnings = [note for text in texts if triggers for note in when.read(text, now=now, zone=place).warnings]
     warned = zones.warning(name) if zone is not None else None
@@ -63,22 +58,6 @@ def preview(texts: tuple[str, ...], zone: str | None, after: str | None, most: s
     for note in [*([warned] if warned else []), *warnings]:
         out.note(f"warning: {note}")
     _show(found, place, now)
-
-
-def _bends(rules: Mapping[str, str | None], triggers: "Triggers") -> "tuple[Gap, Fold]":
-    """Read the rules for gaps and folds; Invalid where no trigger has a local time that they could speak of."""
-    from duly.core.fields import BY_PATH
-    from duly.core.reading import read_field
-    from duly.core.schedule import fixed_of
-
-    given = {"gap": "run", "fold": "first"}
-    for name, value in rules.items():
-        if value is None:
-            continue
-        if not fixed_of(triggers):
-            raise Invalid("it says nothing here: no trigger means a local time", field=f"rules.{name}")
-        given[name] = str(read_field(BY_PATH[f"rules.{name}"], value))
-    return cast("Gap", given["gap"]), cast("Fold", given["fold"])
 
 
 def _show(found: Mapping[str, object], place: ZoneInfo, now: datetime) -> None:

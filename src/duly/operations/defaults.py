@@ -50,6 +50,15 @@ def set_defaults(store: Store, rules: Mapping[str, object], *, project: str | No
         return _write(session, scope, before, {**before, **read}, by=by)
 
 
+def write_defaults(store: Store, rules: Mapping[str, object], *, project: str | None, by: str) -> Defaulted:
+    """Write the default rules of a scope anew, whole: what is not given is no default there any more."""
+    read = {name: rule_to_json(value) for name, value in read_defaults(rules).items()} if rules else {}
+    with store.write() as session:
+        lift_over(session)
+        scope = STORE if project is None else project_key(session, project)
+        return _write(session, scope, session.defaults.all().get(scope, {}), read, by=by)
+
+
 def remove_defaults(store: Store, names: Sequence[str], *, project: str | None, by: str) -> Defaulted:
     """Take default rules away; Invalid for one that is not set there."""
     with store.write() as session:

@@ -3,14 +3,12 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 from duly.core import when
 from duly.core.defaults import without_defaults
 from duly.core.definition_json import definition_to_json, triggers_from_json
 from duly.core.fields import FIELDS
 from duly.core.names import key_of
-from duly.core.spans import write_instant
 from duly.core.task import Definition, Task
 from duly.core.triggers import Triggers
 from duly.errors import NOTHING, Invalid, Refused
@@ -19,13 +17,11 @@ from duly.operations.lookup import find_task, told
 from duly.operations.owned import refuse_edit
 from duly.operations.rail import wait_for_a_person
 from duly.operations.tasks import switch
+from duly.operations.versions import check_version
 from duly.store import Session, Store
 from duly.store.changing import change
-from duly.store.moments import Moments
 from duly.store.switches import lift_over
 
-CHANGES_LOOKED_AT = 20
-FAR = timedelta(days=3650)
 Given = Mapping[str, object]
 
 
@@ -232,26 +228,6 @@ def _at(one: object, place: tuple[str, ...]) -> object:
     for step in place:
         one = one.get(step) if isinstance(one, Mapping) else None
     return one
-
-
-def check_version(session: Session, task: Task, asked: int | None) -> None:
-    """Refuse `version_conflict` when a task is not at the version that was asked for, and say who changed it."""
-    if asked is None or asked == task.version:
-        return
-    # By their numbers: a clock that was set back tells nothing of who was last.
-    found = Moments(session.line).switches(task.id, session.now + FAR, CHANGES_LOOKED_AT)
-    last = max(found, key=lambda one: one.seq).entry if found else None
-    details: dict[str, object] = {"task": task.id, "asked": asked, "version": task.version}
-    who = ""
-    if last is not None:
-        details |= {"by": last.by, "at": write_instant(last.at), "kind": last.kind}
-        who = f": {last.kind} by {last.by} at {write_instant(last.at.replace(microsecond=0))}"
-    raise Refused(
-        "version_conflict",
-        f"{told(task)} is at version {task.version}, not {asked}{who}",
-        details=details,
-        hint=f"duly show {told(task)}",
-    )
 
 
 def _check_name(session: Session, task: Task, definition: Definition) -> None:

@@ -6,6 +6,7 @@ from datetime import timedelta
 from duly.core.limits import Limit, unset, weights_of
 from duly.core.reading import read_word, shown
 from duly.core.run import Entry
+from duly.core.spans import read_span
 from duly.core.task import Definition
 from duly.errors import Invalid, Refused
 from duly.operations.lookup import told
@@ -14,6 +15,7 @@ from duly.store.switches import lift_over
 
 MOST_MOST = 1_000_000
 RATE_MOST = 10_000
+RATE_DIGITS = 9
 TASKS_TOLD = 5
 
 
@@ -29,9 +31,9 @@ def set_limit(store: Store, key: str, most: int, *, rate: int | None, rate_for: 
     """Set how much a limit allows; refused `limit_reached` below what runs now or below a task's own weight."""
     word = read_word(key, "KEY")
     if not 1 <= most <= MOST_MOST:
-        raise Invalid(f"{most} is not between 1 and {MOST_MOST}", field="N", hint="duly pause holds tasks altogether")
+        raise Invalid(f"{most} is not between 1 and {MOST_MOST}", field="n", hint="duly pause holds tasks altogether")
     if rate is not None and not 1 <= rate <= RATE_MOST:
-        raise Invalid(f"{rate} is not between 1 and {RATE_MOST}", field="--per")
+        raise Invalid(f"{rate} is not between 1 and {RATE_MOST}", field="per", hint="10/1m")
     with store.write() as session:
         lift_over(session)
         before = session.crowd.by_keys([word])[word]
@@ -41,6 +43,16 @@ def set_limit(store: Store, key: str, most: int, *, rate: int | None, rate_for: 
         if (before.most, before.rate, before.rate_for, before.set_at is None) != (most, rate, rate_for, False):
             session.ledger.add([_entry(session, after, by, "set")])
         return session.crowd.by_keys([word])[word]
+
+
+def read_rate(text: str, field: str) -> tuple[int, timedelta]:
+    """Read how many may start in a span, such as `10/1m`."""
+    number, mark, span = text.partition("/")
+    word = number.strip()
+    if not mark or not (word.isascii() and word.isdigit()) or len(word) > RATE_DIGITS:
+        at = len(text) if not mark else 0
+        raise Invalid(f"{shown(text)} is not a rate such as 10/1m", field=field, text=text, at=at)
+    return int(word), read_span(span, field=field)
 
 
 def remove_limit(store: Store, key: str, *, by: str) -> Limit:

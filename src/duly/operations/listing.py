@@ -1,8 +1,9 @@
 """Lists of tasks, runs and ledger entries, page by page; reading changes nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, TypeVar
 
 from duly import zones
 from duly.clock import to_us
@@ -24,6 +25,12 @@ STATES = ("waiting", "running", "parked", "ended")
 OUTCOMES = ("succeeded", "failed", "timed_out", "cancelled", "abandoned", "skipped")
 STORED_STATE = {"running": "held"}
 PAGE_MOST = 10_000
+LOOKED_AT = 1_000
+LEDGER_LOOKS = 20
+"""So many times that many entries are looked through for one page of a ledger that is held to some projects."""
+T = TypeVar("T")
+Projects = Collection[str] | None
+"""The keys of the projects to which who asks is held; None: all of the store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,21 +50,25 @@ class Listed:
 
 def tasks(session: Session, *, cursor: str | None, most: int) -> tuple[list[Listed], str | None]:
     """List live tasks by project and name from a cursor on; the second value continues the list."""
-    after = ("", "")
-    if cursor is not None:
-        last = session.tasks.by_id(cursor)
-        if last is None:
-            raise _bad_cursor(cursor)
-        after = (key_of(last.definition.project), key_of(last.definition.name))
-    found = session.tasks.page(after=after, most=most + 1)
+    found = session.tasks.page(after=task_cursor(session, cursor), most=most + 1)
     page = found[:most]
     following = page[-1].id if len(found) > most else None
-    return _with_runs(session, page), following
+    return with_runs(session, page), following
+
+
+def task_cursor(session: Session, cursor: str | None) -> tuple[str, str]:
+    """Read the cursor of a list of tasks: the keys of project and name after which it goes on."""
+    if cursor is None:
+        return ("", "")
+    last = session.tasks.by_id(cursor)
+    if last is None:
+        raise _bad_cursor(cursor)
+    return (key_of(last.definition.project), key_of(last.definition.name))
 
 
 def one(session: Session, task: Task) -> Listed:
     """Give what a list would tell of one task."""
-    return _with_runs(session, [task])[0]
+    return with_runs(session, [task])[0]
 
 
 def shape(listed: Listed) -> dict[str, object]:
@@ -75,16 +86,23 @@ def runs(
     since: datetime | None,
     cursor: str | None,
     most: int,
+    until: datetime | None = None,
+    projects: Projects = None,
 ) -> tuple[list[dict[str, object]], str | None]:
     """List runs, the newest first; `state` is the public word."""
-    found = session.runs.listed(
-        before=_run_cursor(cursor),
-        task=None if task is None else find_task(session, task).id,
-        state=None if state is None else STORED_STATE.get(state, state),
-        outcome=outcome,
-        since_us=0 if since is None else to_us(since),
-        most=most + 1,
-    )
+    given: dict[str, Any] = {
+        "before": _run_cursor(cursor),
+        "task": None if task is None else find_task(session, task).id,
+        "state": None if state is None else STORED_STATE.get(state, state),
+        "outcome": outcome,
+        "since_us": 0 if since is None else to_us(since),
+        "most": most + 1,
+    }
+    if until is not None:
+        given["until_us"] = to_us(until)
+    of = (None,) if projects is None else sorted(projects)
+    found = [run for project in of for run in session.runs.listed(project=project, **given)]
+    found.sort(key=lambda run: run.id, reverse=True)
     page = found[:most]
     following = page[-1].id if len(found) > most else None
     named: dict[str, Task | None] = {}
@@ -109,15 +127,23 @@ def run_shape(session: Session, run: Run, task: Task | None) -> dict[str, object
 
 
 def ledger(
-    session: Session, *, task: str | None, since: datetime | None, after: int, most: int
+    session: Session,
+    *,
+    task: str | None,
+    since: datetime | None,
+    after: int,
+    most: int,
+    projects: Projects = None,
 ) -> tuple[list[Written], int | None]:
-    """List ledger entries with numbers above `after`, the oldest first."""
-    found = session.ledger.after(
-        after,
-        task=None if task is None else ledger_task(session, task),
-        since_us=0 if since is None else to_us(since),
-        most=most + 1,
-    )
+    """List ledger entries with numbers above `after`, the oldest first.
+
+    Held to `projects`, what belongs to no task is left out, and a page may be short: the second value tells of more.
+    """
+    of = None if task is None else ledger_task(session, task)
+    since_us = 0 if since is None else to_us(since)
+    if projects is not None:
+        return _ledger_within(session, projects, of, since_us, after, most)
+    found = session.ledger.after(after, task=of, since_us=since_us, most=most + 1)
     page = found[:most]
     return page, page[-1].seq if len(found) > most else None
 
@@ -153,6 +179,58 @@ def name_of(task: Task | None, id_: str) -> str:
     return id_ if task is None else told(task)
 
 
+def within(
+    session: Session,
+    read: Callable[[str, int], list[T]],
+    which: Callable[[T], tuple[str, str]],
+    *,
+    projects: Projects,
+    before: str,
+    most: int,
+) -> list[T]:
+    """Give the first `most` of what `read` gives from an id on, of some projects alone.
+
+    `which` gives the id and the task of one.
+    """
+    if projects is None:
+        return read(before, most)
+    kept: list[T] = []
+    while batch := read(before, LOOKED_AT):
+        tasks_ = session.tasks.by_ids({which(one)[1] for one in batch})
+        kept += [one for one in batch if is_within(tasks_.get(which(one)[1]), projects)]
+        before = which(batch[-1])[0]
+        if len(kept) >= most or len(batch) < LOOKED_AT:
+            break
+    return kept[:most]
+
+
+def is_within(task: Task | None, projects: Projects) -> bool:
+    """Say whether a task belongs to one of these projects."""
+    return projects is None or (task is not None and key_of(task.definition.project) in projects)
+
+
+def _ledger_within(
+    session: Session, projects: Collection[str], task: str | None, since_us: int, after: int, most: int
+) -> tuple[list[Written], int | None]:
+    kept: list[Written] = []
+    known: dict[str, bool] = {}
+    for _ in range(LEDGER_LOOKS):
+        batch = session.ledger.after(after, task=task, since_us=since_us, most=LOOKED_AT)
+        new = {one.entry.task for one in batch if one.entry.task is not None} - known.keys()
+        found = session.tasks.by_ids(new)
+        known |= {id_: is_within(found.get(id_), projects) for id_ in new}
+        for one in batch:
+            if one.entry.task is None or not known[one.entry.task]:
+                continue
+            if len(kept) == most:
+                return kept, kept[-1].seq
+            kept.append(one)
+        if len(batch) < LOOKED_AT:
+            return kept, None
+        after = batch[-1].seq
+    return kept, after
+
+
 def _run_cursor(cursor: str | None) -> str:
     if cursor is None:
         return "~"
@@ -165,7 +243,8 @@ def _bad_cursor(cursor: str) -> Invalid:
     return Invalid(f"{shown(cursor)} is not what a list gave as `next`", field="--cursor", text=cursor, at=0)
 
 
-def _with_runs(session: Session, page: Sequence[Task]) -> list[Listed]:
+def with_runs(session: Session, page: Sequence[Task]) -> list[Listed]:
+    """Give tasks with what their lines in a list tell."""
     pauses = session.pauses.all()
     open_missed = session.missed.open_counts(session.now)
     wanted = [task.last_run for task in page if task.last_run is not None]

@@ -11,7 +11,7 @@ from duly.core.spans import write_instant
 from duly.core.task import Task
 from duly.errors import Invalid, Refused
 from duly.operations import shapes
-from duly.operations.listing import ledger_task, name_of
+from duly.operations.listing import Projects, ledger_task, name_of, within
 from duly.operations.lookup import find_missed, told
 from duly.operations.owned import refuse_missing
 from duly.operations.runs import check_task
@@ -30,18 +30,26 @@ class Accepted:
 
 
 def listed(
-    session: Session, *, task: str | None, only_open: bool, cursor: str | None, most: int
+    session: Session,
+    *,
+    task: str | None,
+    only_open: bool,
+    cursor: str | None,
+    most: int,
+    projects: Projects = None,
 ) -> tuple[list[dict[str, object]], str | None]:
     """List missed occurrences, the newest first, each with the name of its task; the second value continues it."""
     before = "~" if cursor is None else cursor
     if not (before == "~" or before.startswith("mis_")):
         raise Invalid(f'"{before}" is not what a list gave as `next`', field="--cursor", text=before, at=0)
     of = None if task is None else ledger_task(session, task)
-    found = (
-        session.missed.open(session.now, before=before, task=of, most=most + 1)
-        if only_open
-        else session.missed.listed(before=before, task=of, most=most + 1)
-    )
+
+    def read(before: str, count: int) -> list[Missed]:
+        if only_open:
+            return session.missed.open(session.now, before=before, task=of, most=count)
+        return session.missed.listed(before=before, task=of, most=count)
+
+    found = within(session, read, lambda one: (one.id, one.task), projects=projects, before=before, most=most + 1)
     page = found[:most]
     named = session.tasks.by_ids({one.task for one in page})
     items = [

@@ -1,22 +1,25 @@
 """What a rule means: its words, and its instants to come on the zone's wall, with the marks of gaps and folds."""
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from zoneinfo import ZoneInfo
 
 from duly import zones
 from duly.core import trigger_json, when, words
+from duly.core.fields import BY_PATH
 from duly.core.planning import times_left
+from duly.core.reading import read_field
 from duly.core.readings import at_or_after
-from duly.core.schedule import dues
+from duly.core.schedule import dues, fixed_of
 from duly.core.spreading import start_of
 from duly.core.task import Task
 from duly.core.triggers import Every, On, Once, Trigger, Triggers, is_due_at, is_interval_like, occurrences, wall_clock
 from duly.core.wallclock import Fold, Gap, law, whole_seconds
+from duly.errors import Invalid
 from duly.operations import shapes
 
 if TYPE_CHECKING:
@@ -49,6 +52,18 @@ def preview(
             for trigger in triggers
         ],
     }
+
+
+def bends(rules: Mapping[str, object], triggers: Triggers) -> tuple[Gap, Fold]:
+    """Read the rules for gaps and folds; Invalid where no trigger has a local time that they could speak of."""
+    given = {"gap": "run", "fold": "first"}
+    for name, value in rules.items():
+        if value is None:
+            continue
+        if not fixed_of(triggers):
+            raise Invalid("it says nothing here: no trigger means a local time", field=f"rules.{name}")
+        given[name] = str(read_field(BY_PATH[f"rules.{name}"], value))
+    return cast(Gap, given["gap"]), cast(Fold, given["fold"])
 
 
 def say(triggers: Triggers) -> str:

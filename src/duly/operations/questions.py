@@ -7,7 +7,7 @@ from duly.core.notes import check_note
 from duly.core.questions import ANSWER_MOST, DULY, Question, Word
 from duly.errors import Invalid, Refused
 from duly.operations import shapes
-from duly.operations.listing import ledger_task, name_of
+from duly.operations.listing import Projects, ledger_task, name_of, within
 from duly.operations.lookup import find_question
 from duly.store import Session, Store
 from duly.store.answering import answer as write_answer
@@ -16,18 +16,26 @@ from duly.store.switches import lift_over
 
 
 def listed(
-    session: Session, *, task: str | None, only_open: bool, cursor: str | None, most: int
+    session: Session,
+    *,
+    task: str | None,
+    only_open: bool,
+    cursor: str | None,
+    most: int,
+    projects: Projects = None,
 ) -> tuple[list[dict[str, object]], str | None]:
     """List questions, the newest first, each with the name of its task; the second value continues it."""
     before = "~" if cursor is None else cursor
     if not (before == "~" or before.startswith("que_")):
         raise Invalid(f'"{before}" is not what a list gave as `next`', field="--cursor", text=before, at=0)
     of = None if task is None else ledger_task(session, task)
-    found = (
-        session.questions.open(session.now, before=before, task=of, most=most + 1)
-        if only_open
-        else session.questions.listed(before=before, task=of, most=most + 1)
-    )
+
+    def read(before: str, count: int) -> list[Question]:
+        if only_open:
+            return session.questions.open(session.now, before=before, task=of, most=count)
+        return session.questions.listed(before=before, task=of, most=count)
+
+    found = within(session, read, lambda one: (one.id, one.task), projects=projects, before=before, most=most + 1)
     page = found[:most]
     named = session.tasks.by_ids({one.task for one in page})
     items = [

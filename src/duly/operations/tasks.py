@@ -14,6 +14,7 @@ from duly.operations.limits import check_fits
 from duly.operations.lookup import find_task, project_key, told
 from duly.operations.owned import refuse_removal, refuse_switch
 from duly.operations.rail import refuse_in_a_run, wait_for_a_person
+from duly.operations.versions import check_version
 from duly.store import Session, Store, definitions_written, listening, removing
 from duly.store.holds import hold
 from duly.store.plans import arm, disarm
@@ -139,11 +140,15 @@ def switch(session: Session, task: Task, *, on: bool, by: str) -> Task:
     return _again(session, task)
 
 
-def remove(store: Store, word: str, *, by: str) -> Task:
-    """Remove a task: what waits ends skipped, what runs is cancelled; its runs and its ledger stay."""
+def remove(store: Store, word: str, *, by: str, if_version: int | None = None) -> Task:
+    """Remove a task: what waits ends skipped, what runs is cancelled; its runs and its ledger stay.
+
+    Refused `version_conflict` when `if_version` is not the task's.
+    """
     with store.write() as session:
         lift_over(session)
         task = find_task(session, word)
+        check_version(session, task, if_version)
         refuse_removal(store, session, task)
         return removing.remove(session, task, by=by)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import and_, bindparam, delete, insert, select, update
+from sqlalchemy import and_, bindparam, delete, insert, or_, select, update
 
 from duly.clock import from_us, to_us
 from duly.core.events import Event
@@ -26,6 +26,20 @@ IDS_LIKE = Statement(
 )
 PAGE = Statement(
     lambda: select(*_columns).where(events.c.id > bindparam("after")).order_by(events.c.id).limit(bindparam("most"))
+)
+_text = events.c.id.type
+LISTED = Statement(
+    lambda: (
+        select(*_columns)
+        .where(
+            events.c.id < bindparam("before"),
+            or_(bindparam("source", type_=_text).is_(None), events.c.source == bindparam("source")),
+            or_(bindparam("key", type_=_text).is_(None), events.c.key == bindparam("key")),
+            events.c.at_us >= bindparam("since_us"),
+        )
+        .order_by(events.c.id.desc())
+        .limit(bindparam("most"))
+    )
 )
 BY_KEY = Statement(
     lambda: select(*_columns).where(events.c.source == bindparam("source"), events.c.key == bindparam("key")).limit(1)
@@ -140,6 +154,13 @@ class Events:
     def page(self, after: str, *, most: int) -> list[Event]:
         """Events in order of their coming, after the one of this id."""
         return [_event(row) for row in self._line.rows(PAGE, after=after, most=most)]
+
+    def listed(
+        self, *, before: str = "~", source: str | None = None, key: str | None = None, since_us: int = 0, most: int = 50
+    ) -> list[Event]:
+        """Events for people, the newest first, with ids below `before`."""
+        given: dict[str, Any] = {"before": before, "source": source, "key": key, "since_us": since_us, "most": most}
+        return [_event(row) for row in self._line.rows(LISTED, **given)]
 
     def ids_like(self, pattern: str, most: int) -> list[str]:
         """Ids of events that match a LIKE pattern."""

@@ -18,6 +18,7 @@ from duly.store.rows import RUN_COLUMNS, cells_of_run, fields_of, run_cells, run
 from duly.store.sql import Batch, Statement, insert_batch, python_type, rows_of
 from duly.store.tables import runs
 
+NEVER_US = 2**62
 _columns = [runs.c[name] for name in RUN_COLUMNS]
 
 
@@ -121,7 +122,9 @@ LISTED = Statement(
             or_(bindparam("task", type_=_text).is_(None), runs.c.task == bindparam("task")),
             or_(bindparam("state", type_=_text).is_(None), runs.c.state == bindparam("state")),
             or_(bindparam("outcome", type_=_text).is_(None), runs.c.outcome == bindparam("outcome")),
+            or_(bindparam("project", type_=_text).is_(None), runs.c.project == bindparam("project")),
             runs.c.opened_us >= bindparam("since_us"),
+            runs.c.opened_us < bindparam("until_us"),
         )
         .order_by(runs.c.id.desc())
         .limit(bindparam("most"))
@@ -261,11 +264,14 @@ class Runs:
         task: str | None = None,
         state: str | None = None,
         outcome: str | None = None,
+        project: str | None = None,
         since_us: int = 0,
+        until_us: int = NEVER_US,
         most: int = 50,
     ) -> list[Run]:
-        """Runs for people, newest first, with ids below `before`; `state` is the stored word."""
-        return self._read(LISTED, before=before, task=task, state=state, outcome=outcome, since_us=since_us, most=most)
+        """Runs for people, newest first, with ids below `before`; `state` is the stored word, `project` a key."""
+        asked = {"task": task, "state": state, "outcome": outcome, "project": project}
+        return self._read(LISTED, before=before, since_us=since_us, until_us=until_us, most=most, **asked)
 
     def counts(self) -> dict[str, int]:
         """How many runs are waiting, held and parked."""

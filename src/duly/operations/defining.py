@@ -1,0 +1,85 @@
+"""Tasks that are defined from elsewhere, by programs and agents: read strictly, with a folder to work in, and added."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from duly import zones
+from duly.core.names import key_of
+from duly.core.task import Definition, Task
+from duly.errors import Invalid, Refused
+from duly.operations import listing, previewing, tasks
+from duly.operations.limits import check_fits
+from duly.store import Session, Store
+
+UPCOMING = 3
+WORK_IN_A_FOLDER = frozenset({"command", "agent"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Created:
+    """A task that was added, or would be, with what its author should know about it."""
+
+    task: Task
+    warnings: tuple[str, ...]
+
+
+def create(
+    store: Store,
+    given: object,
+    *,
+    by: str,
+    source: Mapping[str, object],
+    projects: listing.Projects = None,
+    dry_run: bool = False,
+    run: str | None = None,
+) -> Created:
+    """Add a task by what somebody elsewhere wrote of it; `projects`: where who asks may have tasks.
+
+    Its folder is the one it names, else its project's: that of a process here means nothing to who is elsewhere.
+    Refused `already_exists`, and `not_allowed` for another project; Invalid with all faults.
+    """
+    from duly.definitions import read_definition
+
+    with store.read() as session:
+        read = read_definition(given, now=session.now, default_zone=zones.machine_zone())
+        check_project(read.definition.project, projects)
+        check_folder(session, read.definition)
+        notes = check_fits(session, read.definition)
+    task = tasks.add(store, read.definition, by=by, source=source, dry_run=dry_run, run=run)
+    return Created(task=task, warnings=(*read.warnings, *notes))
+
+
+def check_project(name: str, projects: listing.Projects) -> None:
+    """Refuse a project to which who asks has no right."""
+    if projects is not None and key_of(name) not in projects:
+        raise Refused("not_allowed", f"this token has no right to the project {name}", details={"project": name})
+
+
+def check_folder(session: Session, definition: Definition) -> None:
+    """Refuse work without a folder to do it in: Invalid where neither the task nor its project names one."""
+    action = session.defaults.fill_in(definition).action
+    if action["kind"] in WORK_IN_A_FOLDER and action.get("cwd") is None:
+        raise Invalid(
+            f"it is missing, and the project {definition.project} has no folder",
+            field="action.cwd",
+            hint="an absolute path on the host that serves",
+        )
+
+
+def shape(session: Session, done: Created, *, dry_run: bool) -> dict[str, object]:
+    """Show a task that was added, or would be, with what it means and when it comes."""
+    task, definition = done.task, done.task.definition
+    one = listing.one(session, task)
+    zone = zones.zone(definition.zone)
+    coming = islice(previewing.ahead(task, known=not dry_run), UPCOMING)
+    shown = listing.shape(one) | {
+        "words": previewing.say(definition.triggers),
+        "canonical": previewing.canonical(definition.triggers),
+        "upcoming": [previewing.item_of(task, zone, at) for at in coming],
+        "warnings": list(done.warnings),
+        "dry_run": dry_run,
+    }
+    if dry_run and definition.rules.spread:
+        shown["next_start_at"] = None  # its share is drawn from the id that it will get
+    return shown
