@@ -10,7 +10,7 @@ TIME_DIGITS = 10
 CHANCE_DIGITS = 16
 CHANCE_BYTES = CHANCE_DIGITS * 5 // 8
 PAIRS = tuple(high + low for high in ALPHABET for low in ALPHABET)
-PREFIXES = ("tsk", "run", "mis", "que", "evt", "hld", "tok", "pau", "skp")
+PREFIXES = ("tsk", "run", "mis", "que", "evt", "hld", "tok", "pau", "skp", "ntc")
 
 
 def new(prefix: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import Column, Index, text
 
+from duly.store.notice_tables import notices
 from duly.store.tables import (
     budgets,
     charges,
@@ -91,6 +92,10 @@ ALL = (
     _index("questions_open", questions.c.until_us, where="state = 'open'"),
     _index("questions_run", questions.c.run),
     _index("questions_task", questions.c.task),
+    _index("notices_cause", notices.c.cause, notices.c.channel, unique=True),
+    _index("notices_waiting", notices.c.channel, notices.c.id, where="state = 'waiting'"),
+    _index("notices_run", notices.c.run, where="run IS NOT NULL"),
+    _index("notices_at", notices.c.at_us),
     _index("task_sources_source", task_sources.c.source),
     _index("throttles_until", throttles.c.until_us),
 )

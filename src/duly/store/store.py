@@ -13,6 +13,7 @@ from duly.core.own_events import may_tell
 from duly.errors import StoreAway, Taken
 from duly.store.address import Place
 from duly.store.budgets import Budgets
+from duly.store.channels import Channels
 from duly.store.crowd import Crowd
 from duly.store.defaults import Defaults
 from duly.store.engine import PATIENCE_S
@@ -24,6 +25,7 @@ from duly.store.line import Line
 from duly.store.log_pieces import LogPieces
 from duly.store.meta import Meta
 from duly.store.missed import MissedOnes
+from duly.store.notices import Notices
 from duly.store.pauses import Pauses
 from duly.store.projects import Projects
 from duly.store.questions import Questions
@@ -57,6 +59,8 @@ class Session:
     projects: Projects
     skips: Skips
     log_pieces: LogPieces
+    channels: Channels
+    notices: Notices
     meta: Meta
 
 
@@ -250,5 +254,7 @@ class Store:
             projects=Projects(line),
             skips=Skips(line),
             log_pieces=LogPieces(line),
+            channels=Channels(line),
+            notices=Notices(line),
             meta=Meta(line),
         )

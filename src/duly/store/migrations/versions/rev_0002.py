@@ -19,6 +19,7 @@ def upgrade() -> None:
     _crowd_tables()
     _event_tables()
     _question_table()
+    _notice_tables()
     _other_tables()
     _fill()
     _indexes()
@@ -176,6 +177,49 @@ def _question_table() -> None:
     )
 
 
+def _notice_tables() -> None:
+    op.create_table(
+        "channels",
+        sa.Column("name_key", sa.Text(), primary_key=True),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("url", sa.Text(), nullable=False),
+        sa.Column("secret", sa.Text()),
+        sa.Column("every_us", sa.BigInteger(), nullable=False),
+        sa.Column("only_named", sa.Integer(), nullable=False),
+        sa.Column("set_us", sa.BigInteger(), nullable=False),
+        sa.Column("set_by", sa.Text(), nullable=False),
+        sa.Column("version", sa.Integer(), nullable=False),
+        sa.Column("claimed_by", sa.Text()),
+        sa.Column("claimed_until_us", sa.BigInteger()),
+        sa.Column("next_us", sa.BigInteger(), nullable=False),
+        sa.Column("failures", sa.Integer(), nullable=False),
+        sa.Column("failing_us", sa.BigInteger()),
+        sa.Column("error", sa.Text()),
+        sa.Column("last_us", sa.BigInteger()),
+    )
+    op.create_table(
+        "notices",
+        sa.Column("id", sa.Text(), primary_key=True),
+        sa.Column("cause", sa.Text(), nullable=False),
+        sa.Column("channel", sa.Text(), nullable=False),
+        sa.Column("at_us", sa.BigInteger(), nullable=False),
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("task", sa.Text()),
+        sa.Column("run", sa.Text()),
+        sa.Column("subject", sa.Text()),
+        sa.Column("details", sa.Text(), nullable=False),
+        sa.Column("state", sa.Text(), nullable=False),
+        sa.Column("state_us", sa.BigInteger(), nullable=False),
+        sa.Column("tries", sa.Integer(), nullable=False),
+        sa.Column("error", sa.Text()),
+    )
+    op.create_table(
+        "notice_states",
+        sa.Column("subject", sa.Text(), primary_key=True),
+        sa.Column("told", sa.Text(), nullable=False),
+    )
+
+
 def _other_tables() -> None:
     op.create_table(
         "log_pieces",
@@ -247,6 +291,10 @@ def _indexes() -> None:
     _index("questions_open", "questions", ["until_us"], where="state = 'open'")
     _index("questions_run", "questions", ["run"])
     _index("questions_task", "questions", ["task"])
+    _index("notices_cause", "notices", ["cause", "channel"], unique=True)
+    _index("notices_waiting", "notices", ["channel", "id"], where="state = 'waiting'")
+    _index("notices_run", "notices", ["run"], where="run IS NOT NULL")
+    _index("notices_at", "notices", ["at_us"])
     _index("task_sources_source", "task_sources", ["source"])
     _index("throttles_until", "throttles", ["until_us"])
 
