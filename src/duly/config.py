@@ -25,7 +25,7 @@ TABLES = ("agents", "secrets")
 SLOTS_MOST = 10_000
 SLOTS_LEAST = 4
 
-Kind = Literal["path", "count", "span", "switch", "word"]
+Kind = Literal["path", "count", "span", "switch", "word", "text"]
 Origin = Literal["flag", "environment", "file", "default"]
 Value = str | int | bool | timedelta | None
 
@@ -45,6 +45,7 @@ class Setting:
     zero: bool = False
     """Whether a span of nothing makes sense."""
     most: int = 0
+    least: int = 1
     words: tuple[str, ...] = ()
     """What a word may be."""
 
@@ -126,6 +127,61 @@ SETTINGS: tuple[Setting, ...] = (
         flag="--allow-network-fs",
         help="serve a store on a network file system all the same",
         default=False,
+    ),
+    Setting(
+        key="serve.web",
+        kind="switch",
+        variable="DULY_SERVE_WEB",
+        flag="--no-web",
+        help="answer by HTTP",
+        default=True,
+    ),
+    Setting(
+        key="serve.host",
+        kind="text",
+        variable="DULY_SERVE_HOST",
+        flag="--host",
+        help="the address that is listened on",
+        default="127.0.0.1",
+    ),
+    Setting(
+        key="serve.port",
+        kind="count",
+        variable="DULY_SERVE_PORT",
+        flag="--port",
+        help="the port that is listened on; 0 is any free one",
+        default=7433,
+        most=65_535,
+        least=0,
+    ),
+    Setting(
+        key="serve.tls_cert",
+        kind="path",
+        variable="DULY_SERVE_TLS_CERT",
+        flag="--tls-cert",
+        help="the certificate to listen with, as a PEM file",
+    ),
+    Setting(
+        key="serve.tls_key",
+        kind="path",
+        variable="DULY_SERVE_TLS_KEY",
+        flag="--tls-key",
+        help="its key, as a PEM file",
+    ),
+    Setting(
+        key="serve.listen_without_tls",
+        kind="switch",
+        variable="DULY_SERVE_LISTEN_WITHOUT_TLS",
+        flag="--listen-without-tls",
+        help="listen on an outside address in the clear all the same",
+        default=False,
+    ),
+    Setting(
+        key="public_url",
+        kind="text",
+        variable="DULY_PUBLIC_URL",
+        flag="",
+        help="the URL by which others reach this host's interface, as a proxy before it has it",
     ),
 )
 BY_KEY: Mapping[str, Setting] = {setting.key: setting for setting in SETTINGS}
@@ -300,7 +356,7 @@ def _of_text(setting: Setting, text: str, where: str) -> Value:
 def _of_file(setting: Setting, value: object, path: Path) -> Value:
     where = f"{path}: {setting.key}"
     wanted = {"count": "a whole number", "switch": "true or false"}.get(setting.kind, "a text")
-    kinds: Mapping[str, type] = {"count": int, "switch": bool, "span": str, "path": str, "word": str}
+    kinds: Mapping[str, type] = {"count": int, "switch": bool, "span": str, "path": str, "word": str, "text": str}
     if type(value) is not kinds[setting.kind]:
         raise Invalid(f"{shown(value)} is not {wanted}", field=where)
     if isinstance(value, bool):
@@ -310,6 +366,8 @@ def _of_file(setting: Setting, value: object, path: Path) -> Value:
     assert isinstance(value, str)
     if setting.kind == "span":
         return read_span(value, field=where, zero=setting.zero)
+    if setting.kind == "text":
+        return value
     return _one_of(setting, value, where) if setting.kind == "word" else _beside(value, path)
 
 
@@ -324,8 +382,8 @@ def _one_of(setting: Setting, text: str, where: str) -> str:
 
 
 def _bounded(setting: Setting, value: int, where: str) -> int:
-    if not 1 <= value <= setting.most:
-        raise Invalid(f"{value} is not between 1 and {setting.most:,}", field=where)
+    if not setting.least <= value <= setting.most:
+        raise Invalid(f"{value} is not between {setting.least} and {setting.most:,}", field=where)
     return value
 
 

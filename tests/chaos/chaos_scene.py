@@ -121,6 +121,7 @@ class Arena:
         self.env = {
             "PATH": f"{home}/bin:{os.environ['PATH']}",
             "HOME": str(home),
+            "DULY_SERVE_WEB": "no",
             "LANG": "C.UTF-8",
             "TZ": "UTC",
             "PYTHONPATH": os.environ.get("PYTHONPATH", ""),

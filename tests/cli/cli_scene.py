@@ -55,6 +55,7 @@ class Scene:
         """How people are shown where the store is."""
         self.env = {
             "HOME": str(home),
+            "DULY_SERVE_WEB": "no",
             "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
             "DULY_STORE": databases.given(self.place),
             "TZ": "Europe/Berlin",

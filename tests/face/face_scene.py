@@ -116,7 +116,13 @@ class Home:
         return out
 
     def environ(self) -> dict[str, str]:
-        return {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LANG": "C.UTF-8", "TZ": "UTC"}
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.folder),
+            "LANG": "C.UTF-8",
+            "TZ": "UTC",
+            "DULY_SERVE_WEB": "no",
+        }
 
     def cli(self, *words: str) -> str:
         done = subprocess.run(

@@ -29,7 +29,12 @@ class Scene:
         self.app.mkdir(parents=True)
         (self.app / "README").write_text("a project\n")
         (folder / "repo" / ".git").mkdir()
-        self.env = {"HOME": str(self.home), "PATH": os.environ["PATH"], "TZ": "Europe/Berlin"}
+        self.env = {
+            "HOME": str(self.home),
+            "PATH": os.environ["PATH"],
+            "TZ": "Europe/Berlin",
+            "DULY_SERVE_WEB": "no",
+        }
         for name in ("DULY_CONFIG", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "DULY_RUN", "DULY_STORE"):
             monkeypatch.delenv(name, raising=False)
         for name, value in self.env.items():

@@ -47,6 +47,7 @@ class Place:
         self.env = {
             "PATH": os.environ["PATH"],
             "HOME": str(home),
+            "DULY_SERVE_WEB": "no",
             "LANG": "C.UTF-8",
             "TZ": "UTC",
             "PYTHONPATH": os.environ.get("PYTHONPATH", ""),

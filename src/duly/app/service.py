@@ -13,6 +13,7 @@ from typing import Any
 
 from duly.app.agents import agents_of
 from duly.app.first import stand_behind_one
+from duly.app.interface import Listening, check, served
 from duly.core.spans import write_instant
 from duly.errors import StoreAway
 from duly.holder.holder import Holder, Tell
@@ -46,6 +47,7 @@ def serve(
     as_json: bool = False,
     allow_network_fs: bool = False,
     labels: Sequence[str] = (),
+    web: Listening | None = None,
 ) -> int:
     """Serve a store until TERM or INT, or until idle where that was wished; gives the exit code.
 
@@ -53,6 +55,8 @@ def serve(
     Invalid say why it cannot be served. As the first process of a container it stands behind a small one of its own,
     and ends all that runs when it stops.
     """
+    if web is not None:
+        check(web)
     wanted = wish(
         slots=slots,
         beat=beat,
@@ -73,15 +77,25 @@ def serve(
         )  # what a function in a child of ours means by the store
         tell = log()
         holder = Holder(store, wanted, Registry(agents=agents_of(os.environ)), tell=tell)
-        with stopped_by_signals(holder.stop), looked_after(store, tell, passive=passive):
+        with (
+            stopped_by_signals(holder.stop),
+            served(store, web, tell, holder=holder, environ=os.environ) as url,
+            looked_after(store, tell, passive=passive),
+        ):
             holder.start()
-            ready = f"duly: serving {address} as {holder.id}"
-            sys.stdout.write((json.dumps({"store": str(address), "holder": holder.id}) if as_json else ready) + "\n")
-            sys.stdout.flush()
+            _tell_ready(str(address), holder.id, url, as_json=as_json)
             holder.run()
     finally:
         store.close()
     return FORGOTTEN if holder.forgotten else 0
+
+
+def _tell_ready(store: str, holder: str, url: str | None, *, as_json: bool) -> None:
+    """Say in one line that what is due will be claimed from now on; flushed, for who waits for it."""
+    ready = f"duly: serving {store} as {holder}" + (f" at {url}" if url else "")
+    told = {"store": store, "holder": holder, "url": url}
+    sys.stdout.write((json.dumps(told) if as_json else ready) + "\n")
+    sys.stdout.flush()
 
 
 @contextmanager

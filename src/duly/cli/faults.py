@@ -173,24 +173,8 @@ def _ours(fault: BaseException, args: Sequence[str]) -> DulyError:
 
 
 def _report(fault: BaseException, args: Sequence[str]) -> Path:
-    import traceback
+    from duly.operations import reports
 
-    from duly import __version__, clock
-    from duly.store.address import state_folder
-
-    folder = state_folder(os.environ) / "reports"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    at = clock.now()
-    path = folder / f"{at:%Y%m%dT%H%M%S}.{at.microsecond:06d}-{os.getpid()}.txt"
+    # Words may hold what nobody else shall read, so only the names of options are kept.
     told_args = " ".join(word.split("=")[0] if word.startswith("-") else "…" for word in args[1:])
-    text = [
-        f"duly {__version__}, python {sys.version.split()[0]}, {sys.platform}, at {at.isoformat()}",
-        # Words may hold what nobody else shall read, so only the names of options are kept.
-        f"duly {args[0] if args else ''} {told_args}",
-        "",
-        *traceback.format_exception(fault),
-    ]
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
-        file.write("\n".join(text))
-    return path
+    return reports.write(fault, f"duly {args[0] if args else ''} {told_args}", os.environ)

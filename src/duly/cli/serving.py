@@ -1,7 +1,9 @@
 """`serve`, `init` and `demo`: processes that run what is due, and how a store begins."""
 
 import os
+from collections.abc import Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import click
@@ -13,6 +15,7 @@ from duly.cli.table import plain
 from duly.errors import Invalid
 
 if TYPE_CHECKING:
+    from duly.app.interface import Listening
     from duly.config import InForce
     from duly.holder.wish import OnStop
 
@@ -48,6 +51,17 @@ SPANS = ("beat", "lease", "drain", "catch_up_delay", "catch_up_spacing")
             "webhooks) waits for so long.  [10s]",
         ),
         click.Option(["--catch-up-spacing"], metavar="SPAN", help="And those of one project start so far apart.  [1s]"),
+        click.Option(["--host"], metavar="ADDRESS", help="Where to answer by HTTP.  [127.0.0.1]"),
+        click.Option(["--port"], metavar="N", help="At which port; 0 is any free one.  [7433]"),
+        click.Option(["--no-web"], is_flag=True, help="Do not answer by HTTP."),
+        click.Option(["--tls-cert"], metavar="FILE", help="A certificate to listen with (PEM), for other machines."),
+        click.Option(["--tls-key"], metavar="FILE", help="Its key (PEM)."),
+        click.Option(
+            ["--listen-without-tls"],
+            is_flag=True,
+            default=None,
+            help="Listen on an outside address in the clear, where a proxy before it has TLS.",
+        ),
         click.Option(["--until-idle"], is_flag=True, help="Stop when nothing is due, waiting or running."),
         click.Option(
             ["--passive"],
@@ -63,7 +77,13 @@ SPANS = ("beat", "lease", "drain", "catch_up_delay", "catch_up_spacing")
     ],
 )
 def serve(
-    until_idle: bool, passive: bool, labels: tuple[str, ...], allow_network_fs: bool | None, **given: str | None
+    until_idle: bool,
+    passive: bool,
+    labels: tuple[str, ...],
+    allow_network_fs: bool | None,
+    no_web: bool,
+    listen_without_tls: bool | None,
+    **given: str | None,
 ) -> int:
     """Serve a store."""
     if passive:
@@ -87,7 +107,28 @@ def serve(
         labels=labels,
         as_json=settings().as_json,
         allow_network_fs=_set("serve.allow_network_fs", allow_network_fs).value is True,
+        web=_listening(no_web, listen_without_tls, given),
         **spans,
+    )
+
+
+def _listening(no_web: bool, without_tls: bool | None, given: Mapping[str, str | None]) -> "Listening | None":
+    """Say where to answer by HTTP; None where not at all."""
+    if _set("serve.web", False if no_web else None).value is not True:
+        return None
+    from duly.app.interface import Listening
+
+    port = _set("serve.port", given["port"])
+    cert, key = _set("serve.tls_cert", given["tls_cert"]).value, _set("serve.tls_key", given["tls_key"]).value
+    public_url = _set("public_url", None).value
+    return Listening(
+        host=cast(str, _set("serve.host", given["host"]).value),
+        port=cast(int, port.value),
+        chosen=port.origin != "default",
+        tls_cert=None if cert is None else Path(str(cert)).absolute(),
+        tls_key=None if key is None else Path(str(key)).absolute(),
+        without_tls=_set("serve.listen_without_tls", without_tls).value is True,
+        public_url=None if public_url is None else str(public_url),
     )
 
 

@@ -31,6 +31,7 @@ from duly.store.tables import (
     tasks,
     throttles,
 )
+from duly.store.tables_outside import tokens
 
 SWITCHES = "kind IN ('defined', 'enabled', 'disabled', 'paused', 'unpaused', 'removed')"
 """The entries that tell how a task stood; queries say it in these very words, for SQLite to use the index."""
@@ -98,4 +99,7 @@ ALL = (
     _index("notices_at", notices.c.at_us),
     _index("task_sources_source", task_sources.c.source),
     _index("throttles_until", throttles.c.until_us),
+    _index("tokens_name", tokens.c.name_key, unique=True, where="kind = 'token' AND revoked_us IS NULL"),
+    _index("tokens_expires", tokens.c.expires_us, where="expires_us IS NOT NULL"),
+    _index("tokens_run", tokens.c.run, where="run IS NOT NULL"),
 )

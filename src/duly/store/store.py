@@ -32,6 +32,7 @@ from duly.store.questions import Questions
 from duly.store.runs import Runs
 from duly.store.skips import Skips
 from duly.store.tasks import Tasks
+from duly.store.tokens import Tokens
 from duly.store.versions import Versions
 from duly.store.waiting import Waiting
 
@@ -61,6 +62,7 @@ class Session:
     log_pieces: LogPieces
     channels: Channels
     notices: Notices
+    tokens: Tokens
     meta: Meta
 
 
@@ -256,5 +258,6 @@ class Store:
             log_pieces=LogPieces(line),
             channels=Channels(line),
             notices=Notices(line),
+            tokens=Tokens(line),
             meta=Meta(line),
         )

@@ -243,6 +243,22 @@ def _other_tables() -> None:
         sa.Column("scope", sa.Text(), primary_key=True),
         sa.Column("rules", sa.Text(), nullable=False),
     )
+    op.create_table(
+        "tokens",
+        sa.Column("id", sa.Text(), primary_key=True),
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("name_key", sa.Text(), nullable=False),
+        sa.Column("digest", sa.Text(), nullable=False),
+        sa.Column("rights", sa.Text(), nullable=False),
+        sa.Column("projects", sa.Text()),
+        sa.Column("run", sa.Text()),
+        sa.Column("created_us", sa.BigInteger(), nullable=False),
+        sa.Column("created_by", sa.Text(), nullable=False),
+        sa.Column("expires_us", sa.BigInteger()),
+        sa.Column("revoked_us", sa.BigInteger()),
+        sa.Column("revoked_by", sa.Text()),
+    )
 
 
 def _fill() -> None:
@@ -297,6 +313,9 @@ def _indexes() -> None:
     _index("notices_at", "notices", ["at_us"])
     _index("task_sources_source", "task_sources", ["source"])
     _index("throttles_until", "throttles", ["until_us"])
+    _index("tokens_name", "tokens", ["name_key"], unique=True, where="kind = 'token' AND revoked_us IS NULL")
+    _index("tokens_expires", "tokens", ["expires_us"], where="expires_us IS NOT NULL")
+    _index("tokens_run", "tokens", ["run"], where="run IS NOT NULL")
 
 
 def _index(name: str, table: str, columns: list[str], *, unique: bool = False, where: str | None = None) -> None:

@@ -1,0 +1,220 @@
+"""What every route asks for: the store, and who asks, with the right it needs.
+
+How a route is added:
+
+1. One file a noun, `web/NOUN.py`, with `router = APIRouter(tags=["NOUN"])`, and its name in `making.NOUNS`. Paths are
+   written without `/api/v1`. Routes are plain `def` functions; only what streams is `async`.
+2. The first parameter says which right the route needs: `ask: Reads`, `Runs`, `Answers`, `Writes` or `Admin`. It stands
+   first, because parameters are looked at in order: who has no right is refused before anything of theirs is read.
+   `ask.store` is a connection of the route's own until it returns; `ask.by` is the name that is written down.
+3. What is of one project: `ask.task(session, word)` and `ask.run(session, word)` find by id or name and refuse who is
+   held to other projects; `ask.check(project)` refuses, `ask.sees(project)` says (for lists); `ask.check_everything`
+   refuses who is held to projects at all, where something is of the whole store.
+4. A body is read by `body: Asked` (see `bodies.py`), after `ask`. Errors are raised as everywhere (`Invalid`,
+   `Refused`, `StoreAway`): `problems.py` makes the answer of them.
+5. What is answered is a dict of `operations.shapes`, by `answer(dict, status=…, version=…, location=…)`.
+6. The decorator tells what the route is by `**described(...)` (see `describing.py`), which makes the OpenAPI page.
+
+What streams takes `ask: Reads` too: the store is given back before the stream begins, so that a stream takes
+connections of its own from `ask.house.pool`, for as long as it needs one.
+"""
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, Request, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.types import ASGIApp
+
+from duly.core.run import Run
+from duly.core.task import Task
+from duly.errors import Invalid, Refused, StoreAway
+from duly.operations import lookup, tokens
+from duly.operations.askers import Asker, check_everything, check_project, check_right
+from duly.store.pool import Pool
+from duly.store.store import Session, Store
+from duly.store.tokens import Kind
+from duly.web.pace import Pace
+from duly.web.problems import Unknown
+from duly.web.reach import Reach
+
+PREFIX = "/api/v1"
+COOKIE = "duly_session"
+AT_ONCE = 8
+"""Requests that have a connection to the store at one time; more wait for one of them."""
+
+Tell = Callable[[str, Mapping[str, object]], None]
+Life = Callable[[FastAPI], AbstractAsyncContextManager[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class House:
+    """What the interface lives among in the process that serves."""
+
+    pool: Pool
+    tell: Tell
+    reach: Reach
+    environ: Mapping[str, str]
+    holder: str | None = None
+    closing: threading.Event = field(default_factory=threading.Event)
+    """Set when the process stops: streams end by themselves."""
+    trouble: Callable[[], str | None] = lambda: None
+    """What is wrong with the loops beside it; None where they turn."""
+    mounts: Mapping[str, ASGIApp] = field(default_factory=dict)
+    """What others answer, by the begin of the path."""
+    lives: Sequence[Life] = ()
+    """What begins and ends with the interface."""
+    pace: Pace = field(default_factory=Pace)
+    room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """One request: who asks, and a connection to the store until the route returns."""
+
+    asker: Asker
+    store: Store
+    house: House
+
+    @property
+    def by(self) -> str:
+        """The name that is written down."""
+        return self.asker.name if self.asker.run is None else f"{self.asker.name} in {self.asker.run}"
+
+    def sees(self, project: str) -> bool:
+        """Whether a project, by its name or key, is one of theirs."""
+        return self.asker.sees(project)
+
+    def check(self, project: str) -> None:
+        """Refuse who is held to other projects."""
+        check_project(self.asker, project)
+
+    def check_everything(self, what: str) -> None:
+        """Refuse who is held to projects, where something is of the whole store."""
+        check_everything(self.asker, what)
+
+    def task(self, session: Session, word: str) -> Task:
+        """Find the task a word means, and refuse who is held to other projects, with no word of what is there."""
+        try:
+            found = lookup.find_task(session, word)
+        except (Invalid, Refused) as fault:
+            if self.asker.projects is None:
+                raise
+            raise Refused("unknown_task", "there is no such task") from fault
+        self.check(found.definition.project)
+        return found
+
+    def run(self, session: Session, word: str) -> Run:
+        """Find the run a word means, and refuse who is held to other projects, with no word of what is there."""
+        try:
+            found = lookup.find_run(session, word)
+        except (Invalid, Refused) as fault:
+            if self.asker.projects is None:
+                raise
+            raise Refused("unknown_run", "there is no such run") from fault
+        self.check_task_id(session, found.task)
+        return found
+
+    def check_task_id(self, session: Session, task: str) -> None:
+        """Refuse who is held to other projects than that of a task, removed or not."""
+        found = session.tasks.by_id(task)
+        if found is not None:
+            self.check(found.definition.project)
+        elif self.asker.projects is not None:
+            raise Refused("not_allowed", "nobody knows any more which project it belongs to")
+
+
+def answer(
+    told: object,
+    *,
+    status: int = 200,
+    version: int | None = None,
+    location: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Answer with JSON; `version` makes the ETag `"v7"`, `location` a path below `/api/v1`."""
+    given = dict(headers or {})
+    if version is not None:
+        given["ETag"] = f'"v{version}"'
+    if location is not None:
+        given["Location"] = PREFIX + location
+    return Response(as_json(told), status_code=status, headers=given, media_type="application/json")
+
+
+def nothing() -> Response:
+    """Answer that it is done, without a word."""
+    return Response(status_code=204)
+
+
+def as_json(told: object) -> bytes:
+    """Write JSON; halves of characters, which no UTF-8 has, are written as the question marks they are."""
+    text = json.dumps(told, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.encode("utf-8", "replace")
+
+
+async def _store(request: Request) -> AsyncIterator[Store]:
+    """Lend a connection; who waits for one waits without a thread, so that those who have one get theirs."""
+    house: House = request.app.state.house
+    async with house.room:
+        store = await run_in_threadpool(house.pool.take)
+        sound = False
+        try:
+            yield store
+            sound = True
+        except StoreAway:
+            raise
+        except Exception:
+            sound = True  # what was asked failed, not the connection
+            raise
+        finally:
+            house.pool.give(store, sound=sound)
+
+
+LentStore = Annotated[Store, Depends(_store, scope="function")]
+
+
+def _asking(right: str) -> Any:
+    def ask(request: Request, store: LentStore) -> Ask:
+        house: House = request.app.state.house
+        asker = asker_of(request, store, house)
+        check_right(asker, right)
+        return Ask(asker=asker, store=store, house=house)
+
+    return Depends(ask, scope="function")
+
+
+def asker_of(request: Request, store: Store, house: House) -> Asker:
+    """Recognise who asks by their token, else by their browser's session; refuses who asks too much."""
+    client = request.client.host if request.client is not None else ""
+    given = request.headers.getlist("authorization")
+    kinds: tuple[Kind, ...] = ("token", "run")
+    cookie = request.cookies.get(COOKIE)
+    if not given and cookie is None:
+        raise Unknown("a token is wanted: Authorization: Bearer TOKEN")
+    if given:
+        scheme, _, secret = given[0].partition(" ")
+        secret = secret.strip()
+        if len(given) > 1 or scheme.lower() != "bearer" or not secret:
+            raise Unknown("one header Authorization: Bearer TOKEN is wanted")
+    else:
+        house.reach.check_own_page(request.method, request.headers)
+        secret, kinds = str(cookie), ("session",)
+    with store.read() as session:
+        found = tokens.asker_of(session, secret, kinds)
+    if found is None:
+        house.pace.failed(client)
+        raise Unknown("no such token counts")
+    house.pace.asked(secret)
+    return found
+
+
+Reads = Annotated[Ask, _asking("read")]
+Runs = Annotated[Ask, _asking("run")]
+Answers = Annotated[Ask, _asking("answer")]
+Writes = Annotated[Ask, _asking("write")]
+Admin = Annotated[Ask, _asking("admin")]
