@@ -153,6 +153,7 @@ class Interface:
                 self._tell("web ended", {"kind": type(fault).__name__, "report": str(path)})
 
     def _house(self) -> "House":
+        from duly.app import loops
         from duly.web.frame import House
         from duly.web.reach import Reach
 
@@ -166,6 +167,7 @@ class Interface:
                 public_url=self._listening.public_url,
             ),
             environ=self._environ,
+            switch=loops.switch,
             holder=self._holder.id,
             closing=self._closing,
         )

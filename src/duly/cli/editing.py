@@ -213,28 +213,18 @@ def _answer(store: "Store", done: "Edited", *, dry_run: bool) -> None:
 
     from duly import zones
     from duly.cli.joining import address, hint_nobody
-    from duly.operations import listing, previewing
+    from duly.operations import defining, listing, previewing
     from duly.operations.lookup import ending, told
 
     with store.read() as session:
+        if settings().as_json:
+            out.document(defining.edited_shape(session, done, dry_run=dry_run))
+            return
         one, now = listing.one(session, done.after), session.now
         live = session.runs.live_of(done.after.id)
     task = done.after
     zone = zones.zone(task.definition.zone) if task.broken is None else None
     coming = [] if zone is None else list(islice(previewing.upcoming(task, now), UPCOMING_SHOWN))
-    if settings().as_json:
-        shown = listing.shape(one) | {
-            "words": previewing.say(task.definition.triggers),
-            "canonical": previewing.canonical(task.definition.triggers),
-            "upcoming": [] if zone is None else [previewing.item_of(task, zone, at) for at in coming],
-            "changes": [{"field": one.field, "old": one.old, "new": one.new} for one in done.changes],
-            "new_era": done.new_era,
-            "ended": done.ended,
-            "warnings": list(done.warnings),
-            "dry_run": dry_run,
-        }
-        out.document(shown)
-        return
     for note in done.warnings:
         out.note(f"warning: {plain(note)}")
     name = out.styled(plain(told(task)), "bold")

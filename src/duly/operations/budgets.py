@@ -1,12 +1,14 @@
 """Budgets as people set them: what the whole store, or one project, may spend in a day or a month."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from duly import zones
 from duly.core.amounts import BOUND_MOST, KINDS, UNITS, WORDS, Allowance, figure
 from duly.core.budgets import SPENDS, Budget, Lacking, Scope, Standing, lacking, scopes_of, wanted
+from duly.core.fields import BY_PATH
 from duly.core.names import key_of
-from duly.core.reading import read_name, shown
+from duly.core.reading import read_field, read_name, shown
 from duly.core.run import Entry, Run
 from duly.core.spans import write_instant
 from duly.core.task import Task
@@ -76,6 +78,24 @@ def remove_budget(store: Store, key: str, *, by: str) -> Shown:
         session.budgets.remove(scope, target)
         session.ledger.add([_entry(session, found[0], by, "removed")])
         return gone
+
+
+def read_allowance(given: Mapping[str, object]) -> Allowance:
+    """Read what may be spent, as JSON has it; Invalid names what does not read."""
+    try:
+        read = read_field(BY_PATH["rules.budget"], given)
+    except Invalid as fault:
+        field = (fault.field or "").removeprefix("rules.budget").removeprefix(".")
+        raise Invalid(fault.message, field=field or None, hint=fault.hint, details=fault.details) from None
+    assert isinstance(read, Allowance)
+    return read
+
+
+def find(session: Session, key: str) -> Shown | None:
+    """Give the budget of a key as it stands; None where it is not set."""
+    scope, target = _scope(session, key, known=False)
+    found = session.budgets.of([(scope, target)])
+    return _shown(session, found[0]) if found else None
 
 
 def standing(session: Session) -> list[Shown]:

@@ -1,6 +1,6 @@
 """Tasks that are defined from elsewhere, by programs and agents: read strictly, with a folder to work in, and added."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
@@ -9,6 +9,7 @@ from duly.core.names import key_of
 from duly.core.task import Definition, Task
 from duly.errors import Invalid, Refused
 from duly.operations import listing, previewing, tasks
+from duly.operations.edits import Edited
 from duly.operations.limits import check_fits
 from duly.store import Session, Store
 
@@ -69,17 +70,31 @@ def check_folder(session: Session, definition: Definition) -> None:
 
 def shape(session: Session, done: Created, *, dry_run: bool) -> dict[str, object]:
     """Show a task that was added, or would be, with what it means and when it comes."""
-    task, definition = done.task, done.task.definition
-    one = listing.one(session, task)
-    zone = zones.zone(definition.zone)
-    coming = islice(previewing.ahead(task, known=not dry_run), UPCOMING)
-    shown = listing.shape(one) | {
-        "words": previewing.say(definition.triggers),
-        "canonical": previewing.canonical(definition.triggers),
-        "upcoming": [previewing.item_of(task, zone, at) for at in coming],
+    coming = islice(previewing.ahead(done.task, known=not dry_run), UPCOMING)
+    shown = _shape(session, done.task, coming) | {"warnings": list(done.warnings), "dry_run": dry_run}
+    if dry_run and done.task.definition.rules.spread:
+        shown["next_start_at"] = None  # its share is drawn from the id that it will get
+    return shown
+
+
+def edited_shape(session: Session, done: Edited, *, dry_run: bool) -> dict[str, object]:
+    """Show a task that was edited, or would be: as it is then, with what changed, field by field."""
+    task = done.after
+    coming = () if task.broken is not None else islice(previewing.upcoming(task, session.now), UPCOMING)
+    return _shape(session, task, coming) | {
+        "changes": [{"field": one.field, "old": one.old, "new": one.new} for one in done.changes],
+        "new_era": done.new_era,
+        "ended": done.ended,
         "warnings": list(done.warnings),
         "dry_run": dry_run,
     }
-    if dry_run and definition.rules.spread:
-        shown["next_start_at"] = None  # its share is drawn from the id that it will get
-    return shown
+
+
+def _shape(session: Session, task: Task, coming: Iterable[previewing.Coming]) -> dict[str, object]:
+    definition = task.definition
+    zone = None if task.broken is not None else zones.zone(definition.zone)
+    return listing.shape(listing.one(session, task)) | {
+        "words": previewing.say(definition.triggers),
+        "canonical": previewing.canonical(definition.triggers),
+        "upcoming": [] if zone is None else [previewing.item_of(task, zone, at) for at in coming],
+    }

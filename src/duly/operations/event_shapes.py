@@ -19,6 +19,18 @@ def cause(id_: str, event: Event | None) -> dict[str, object]:
     return {"id": event.id, "source": event.source, "key": event.key, "at": shapes.instant(event.at)}
 
 
+def line(one: Event) -> dict[str, object]:
+    """Show an event in a list, without its data."""
+    return {
+        "id": one.id,
+        "source": one.source,
+        "key": one.key,
+        "at": shapes.instant(one.at),
+        "by": one.by,
+        "bytes": len(one.body.encode("utf-8", "surrogatepass")),
+    }
+
+
 def event(one: Event) -> dict[str, object]:
     """Show an event whole."""
     return {

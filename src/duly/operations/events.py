@@ -1,6 +1,7 @@
 """Emitting events: each is kept before it is answered, and starts every task that listens to it, once a key."""
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 from difflib import get_close_matches
 
 from duly import ids
@@ -10,10 +11,13 @@ from duly.core.event_text import read_source
 from duly.core.events import Event
 from duly.core.fields import KEY_MOST
 from duly.core.occurrences import event_key
+from duly.core.reading import shown
 from duly.core.run import Run
 from duly.core.spans import write_instant
 from duly.core.task import Task
 from duly.errors import Invalid, Refused, StoreUnknown
+from duly.operations import event_shapes
+from duly.operations.lookup import find_event
 from duly.store import Session, Store
 from duly.store.listening import arrive
 from duly.store.switches import lift_over
@@ -69,6 +73,30 @@ def emit(store: Store, source: str, *, by: str, key: str | None = None, data: st
             if stands is None:
                 raise
             return replace(_as_then(session, stands), again=False)
+
+
+def listed(
+    session: Session,
+    *,
+    source: str | None,
+    key: str | None,
+    since: datetime | None,
+    cursor: str | None,
+    most: int,
+) -> tuple[list[dict[str, object]], str | None]:
+    """List events, the newest first, without their data; the second value continues the list."""
+    before = "~" if cursor is None else cursor
+    if not (before == "~" or before.startswith("evt_")):
+        raise Invalid(f"{shown(before)} is not what a list gave as `next`", field="--cursor", text=before, at=0)
+    since_us = 0 if since is None else to_us(since)
+    found = session.events.listed(before=before, source=source, key=key, since_us=since_us, most=most + 1)
+    page = found[:most]
+    return [event_shapes.line(one) for one in page], page[-1].id if len(found) > most else None
+
+
+def told(session: Session, word: str) -> Emitted:
+    """Tell what became of an event, by its id; Refused `unknown_id`, Invalid when it is ambiguous."""
+    return _as_then(session, find_event(session, word))
 
 
 def _emit(store: Store, name: str, *, id_: str, by: str, key: str | None, body: str) -> Emitted:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
+from duly.core.events import Event
 from duly.core.names import key_of
 from duly.core.questions import Question
 from duly.core.reading import nearest, shown
@@ -101,6 +102,17 @@ def find_question(session: Session, word: str) -> Question:
         raise Refused(
             "unknown_id", f"no question is called {shown(word)}", details={"word": word}, hint="duly questions"
         )
+    return one
+
+
+def find_event(session: Session, word: str) -> Event:
+    """Find the event a word means; Refused `unknown_id`, Invalid when it is ambiguous."""
+    ids = _ids(session.events.ids_like, "evt_", word)
+    if len(ids) > 1:
+        _ambiguous(word, ids)
+    one = session.events.by_id(ids[0]) if ids else None
+    if one is None:
+        raise Refused("unknown_id", f"no event is called {shown(word)}", details={"word": word})
     return one
 
 

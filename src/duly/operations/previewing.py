@@ -12,7 +12,7 @@ from duly import zones
 from duly.core import trigger_json, when, words
 from duly.core.fields import BY_PATH
 from duly.core.planning import times_left
-from duly.core.reading import read_field
+from duly.core.reading import read_field, shown
 from duly.core.readings import at_or_after
 from duly.core.schedule import dues, fixed_of
 from duly.core.spreading import start_of
@@ -52,6 +52,18 @@ def preview(
             for trigger in triggers
         ],
     }
+
+
+def text_of(given: object, at: int) -> str:
+    """Give one trigger of a list as text, whether it came as text or as an object."""
+    if isinstance(given, str):
+        return given
+    if not isinstance(given, Mapping):
+        raise Invalid(f"{shown(given)} is neither a text nor an object", field=f"when[{at}]", hint="daily 09:00")
+    try:
+        return when.write(trigger_json.from_json(given))
+    except Invalid as bad:
+        raise Invalid(bad.message, field=f"when[{at}]", text=bad.text, at=bad.at, hint=bad.hint) from bad
 
 
 def bends(rules: Mapping[str, object], triggers: Triggers) -> tuple[Gap, Fold]:

@@ -5,6 +5,7 @@ from duly.clock import from_us
 from duly.core.loops import fault_of
 from duly.core.task import Task
 from duly.operations import budgets, serving, shapes
+from duly.operations.listing import Projects, is_within
 from duly.operations.lookup import told
 from duly.store.rows import Pause
 from duly.store.store import Session, Store
@@ -38,7 +39,7 @@ def status(store: Store, session: Session) -> dict[str, object]:
         "next_due_at": shapes.instant(None if next_due_us is None else from_us(next_due_us)),
         "version": __version__,
         "holders": [shapes.holder(row, state=row.state, running=len(session.runs.held_by(row.id))) for row in known],
-        "pauses": [shapes.pause(hold) | {"target": _target(session, hold)} for hold in session.pauses.all()],
+        "pauses": [pause(session, hold) for hold in session.pauses.all()],
         "polling_only": session.line.pooled,
         "projects": _troubled(session),
     }
@@ -63,6 +64,20 @@ def nothing(address: str) -> dict[str, object]:
         "polling_only": False,
         "projects": [],
     }
+
+
+def pause(session: Session, hold: Pause) -> dict[str, object]:
+    """Show a hold with the name of what it holds."""
+    return shapes.pause(hold) | {"target": _target(session, hold)}
+
+
+def held_project(session: Session, hold: Pause, projects: Projects) -> bool:
+    """Say whether a hold is one of these projects alone."""
+    if projects is None:
+        return True
+    if hold.scope == "task":
+        return is_within(session.tasks.by_id(hold.target), projects)
+    return hold.scope == "project" and hold.target in projects
 
 
 def _troubled(session: Session) -> list[dict[str, object]]:

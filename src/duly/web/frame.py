@@ -25,7 +25,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 from fastapi import Depends, FastAPI, Request, Response
 from starlette.concurrency import run_in_threadpool
@@ -34,7 +34,7 @@ from starlette.types import ASGIApp
 from duly.core.run import Run
 from duly.core.task import Task
 from duly.errors import Invalid, Refused, StoreAway
-from duly.operations import lookup, tokens
+from duly.operations import lookup, tasks, tokens
 from duly.operations.askers import Asker, check_everything, check_project, check_right
 from duly.store.pool import Pool
 from duly.store.store import Session, Store
@@ -52,6 +52,18 @@ Tell = Callable[[str, Mapping[str, object]], None]
 Life = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 
+class Switch(Protocol):
+    """Switches a task on or off; one that a file defines in the file, where that lies on this host."""
+
+    def __call__(self, store: Store, word: str, *, on: bool, by: str, run: str | None) -> Task:
+        """Give the task as it stands then."""
+
+
+def switch(store: Store, word: str, *, on: bool, by: str, run: str | None) -> Task:
+    """Switch a task in the store alone."""
+    return tasks.enable(store, word, by=by, run=run) if on else tasks.disable(store, word, by=by)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class House:
     """What the interface lives among in the process that serves."""
@@ -67,6 +79,7 @@ class House:
     """What is wrong with the loops beside it; None where they turn."""
     mounts: Mapping[str, ASGIApp] = field(default_factory=dict)
     """What others answer, by the begin of the path."""
+    switch: Switch = switch
     lives: Sequence[Life] = ()
     """What begins and ends with the interface."""
     pace: Pace = field(default_factory=Pace)

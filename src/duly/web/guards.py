@@ -45,6 +45,7 @@ class Guards:
             return  # nothing here speaks by websockets
         answering = _Answering(send, self._house)
         try:
+            _check_address(scope)
             self._check(Headers(scope=scope))
             await self._app(scope, _Limited(receive), answering)
         except DulyError as fault:
@@ -127,6 +128,12 @@ class _Answering:
         if self._begun:
             raise ConnectionAbortedError("the answer was cut off")
         await response(scope, receive, self)
+
+
+def _check_address(scope: Scope) -> None:
+    """Refuse NUL in an address: no name, id or word of ours has it, and not every database can be asked for it."""
+    if "\0" in scope["path"] or b"%00" in scope["query_string"]:
+        raise Unreadable(400, "an address cannot hold a NUL character")
 
 
 def _route(scope: Scope) -> str:

@@ -18,7 +18,24 @@ from duly.web import describing, problems
 from duly.web.frame import COOKIE, PREFIX, House
 from duly.web.guards import Guards
 
-NOUNS = ("status", "tasks", "tokens")
+NOUNS = (
+    "status",
+    "tasks",
+    "acting",
+    "asking",
+    "runs",
+    "missed",
+    "questions",
+    "events",
+    "ledger",
+    "pauses",
+    "projects",
+    "limits",
+    "budgets",
+    "defaults",
+    "preview",
+    "tokens",
+)
 OUTSIDE: tuple[str, ...] = ()
 
 

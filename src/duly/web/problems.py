@@ -1,5 +1,6 @@
 """Errors as answers: `application/problem+json` with the reason, the figures, and what was wrong where."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -130,9 +131,12 @@ def told_as(told: Mapping[str, object], status: int, headers: Mapping[str, str])
 
 def pointer(field: str | None) -> str:
     """Give the JSON pointer of a field of the house, such as `rules.limits.gpu`."""
-    if not field or field.startswith("-") or " " in field:
+    if not field or " " in field:
         return ""
-    return "/" + "/".join(part.replace("~", "~0").replace("/", "~1") for part in field.split("."))
+    # What the command line has as an option or as an item of a list stands in a body under the same word.
+    plain = re.sub(r"\[([0-9]+)\]", r".\1", field)
+    plain = plain.removeprefix("--").replace("-", "_") if plain.startswith("--") else plain
+    return "/" + "/".join(part.replace("~", "~0").replace("/", "~1") for part in plain.split("."))
 
 
 def _errors(fault: DulyError) -> list[object]:
