@@ -225,6 +225,7 @@ def _schema(field: Row) -> dict[str, Any]:
             "additionalProperties": {"type": "integer", "minimum": 1, "maximum": WEIGHT_MOST},
         },
         "words": {"type": "array", "maxItems": field.most, "items": {**texts, "maxLength": WORD_MOST}},
+        "channels": {"anyOf": [texts, {"type": "array", "maxItems": field.most, "items": texts}]},
         "instant": {**texts, "format": "date-time"},
         "agent": {**texts, "minLength": 1, "maxLength": NAME_MOST},
         "prompt": {**texts, "minLength": 1, "maxLength": field.most},

@@ -79,7 +79,7 @@ def _option(field: Field, editing: bool) -> click.Option:
         return click.Option([name, field.name], is_flag=True, help=text)
     return click.Option(
         [name, field.name],
-        multiple=field.kind in {"pairs", "env", "triggers", "weights", "words", "permissions", "success"},
+        multiple=field.kind in {"pairs", "env", "triggers", "weights", "words", "permissions", "success", "channels"},
         metavar=_metavar(field),
         # What is not given to an edit stays as it is; only rules can go back to a default.
         help=field.help if editing and field.place[0] != "rules" else _help(field),

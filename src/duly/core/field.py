@@ -30,6 +30,7 @@ Kind = Literal[
     "budget",
     "estimate",
     "success",
+    "channels",
 ]
 
 

@@ -264,6 +264,12 @@ def _read_success(field: Field, value: object) -> object:
     return success_reading.read(field, value)
 
 
+def _read_channels(field: Field, value: object) -> object:
+    from duly.core import channel_reading
+
+    return channel_reading.read_channels(field, value)
+
+
 def _read_path(field: Field, value: object) -> str:
     path = _text(value, field.path)
     if not path.startswith("/"):
@@ -371,4 +377,5 @@ _READERS: Mapping[Kind, Callable[[Field, object], object]] = {
     "budget": _read_amounts,
     "estimate": _read_amounts,
     "success": _read_success,
+    "channels": _read_channels,
 }

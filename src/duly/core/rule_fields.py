@@ -24,6 +24,8 @@ LIMITS_MOST = 20
 WEIGHT_MOST = 1_000_000
 NEEDS_MOST = 20
 PERMISSIONS_MOST = 100
+NOTIFY_MOST = 20
+NOTIFY_AFTER_MOST = 1_000
 PATTERN_MOST = 500
 WORD_MOST = 80
 """Characters of a limit's key or a label."""
@@ -235,7 +237,26 @@ AGENTS: tuple[Field, ...] = (
     ),
 )
 
-RULES: tuple[Field, ...] = (*LATE, *CROWD, *ATTEMPTS, *SCHEDULE, *AGENTS)
+NOTICES: tuple[Field, ...] = (
+    _rule(
+        "notify",
+        "channels",
+        "a channel that is told when it fails, recovers, misses its times or asks (may be repeated); none: nobody",
+        default_text="the channels of the store",
+        most=NOTIFY_MOST,
+        metavar="CHANNEL",
+    ),
+    _rule(
+        "notify_after",
+        "count",
+        "after how many failures in a row it is told",
+        default=1,
+        least=1,
+        most=NOTIFY_AFTER_MOST,
+    ),
+)
+
+RULES: tuple[Field, ...] = (*LATE, *CROWD, *ATTEMPTS, *SCHEDULE, *AGENTS, *NOTICES)
 
 OF_ONE_TASK = frozenset(
     {

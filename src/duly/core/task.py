@@ -82,6 +82,9 @@ class Rules:
     estimate: Amounts | None = None
     """What one run is thought to cost, in tokens and money."""
     success_when: Success | None = None
+    notify: tuple[str, ...] | None = None
+    """The channels that are told of it; None: those of the store."""
+    notify_after: int = 1
 
 
 @value

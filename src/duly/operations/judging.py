@@ -10,6 +10,7 @@ from duly.core.reading import nearest
 from duly.core.task import Definition
 from duly.core.triggers import On, Once, Trigger, next_after
 from duly.errors import DulyError, Invalid
+from duly.operations.channels import check_named
 from duly.operations.limits import check_fits
 from duly.store import Session
 
@@ -31,7 +32,7 @@ def judge_in_store(session: Session, definition: Definition, *, before: Definiti
     """Judge a definition by the store's defaults and limits too; gives what its author should know."""
     filled = session.defaults.fill_in(definition)
     judge(filled, session.now, before=before)
-    return check_fits(session, filled)
+    return (*check_fits(session, filled), *check_named(session, filled))
 
 
 def _comes(trigger: Trigger, definition: Definition, now: datetime) -> bool:

@@ -14,7 +14,7 @@ from duly.core.run import Run
 from duly.core.skips import Range, covering, next_kept
 from duly.core.task import Task
 from duly.errors import Invalid
-from duly.operations import event_shapes, shapes
+from duly.operations import channels, event_shapes, shapes
 from duly.operations.lookup import find_task, told
 from duly.operations.telling import waiting_for
 from duly.store.pauses import holding
@@ -123,6 +123,7 @@ def run_shape(session: Session, run: Run, task: Task | None) -> dict[str, object
         waiting_for=waiting_for(session, run),
         attempts=attempts(one.entry for one in session.ledger.of_run(run.id)) if run.attempt else (),
         event=None if run.event is None else event_shapes.cause(run.event, session.events.by_id(run.event)),
+        notices=channels.of_run(session, run.id),
     )
 
 

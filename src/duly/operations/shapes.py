@@ -163,6 +163,7 @@ def run(
     waiting_for: Mapping[str, object] | None,
     attempts: Sequence[Attempt],
     event: Mapping[str, object] | None = None,
+    notices: Sequence[Mapping[str, object]] = (),
 ) -> dict[str, object]:
     """Show a run with its attempts, what it waits for, and the event that it was opened for."""
     return {
@@ -204,7 +205,7 @@ def run(
         "log_bytes": run.log_bytes,
         "log_cut": run.log_cut,
         "attempts": [attempt(one) for one in attempts],
-        "notices": [],
+        "notices": [dict(one) for one in notices],
     }
 
 
