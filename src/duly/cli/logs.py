@@ -11,11 +11,11 @@ from duly.cli import out
 from duly.cli.fields import whole_number
 from duly.cli.frame import command, settings
 from duly.cli.joining import address, find, hint_nobody
-from duly.errors import Invalid, Refused
+from duly.errors import Refused
 
 if TYPE_CHECKING:
     from duly.core.run import Run
-    from duly.store.store import Session, Store
+    from duly.store.store import Store
 
 LOOK_EVERY_S = 0.1
 
@@ -32,6 +32,8 @@ LOOK_EVERY_S = 0.1
 )
 def log(which: str, follow: bool, attempt: str | None) -> None:
     """Print a run's output."""
+    from duly.operations import outputs
+
     number = whole_number(attempt, "--attempt") if attempt is not None else None
     store = find()
     if store is None:
@@ -41,49 +43,14 @@ def log(which: str, follow: bool, attempt: str | None) -> None:
     try:
         store.changed()  # what is written from here on shows itself
         with store.read() as session:
-            run = _run(session, which)
-            folder = _folder(store, session, run, number)
+            run = outputs.run_of(session, which)
+            folder = outputs.folder_of(store, session, run, number)
         if settings().as_json and not follow:
             _document(store, run, folder)
         elif folder is not None or follow:
             _print(store, run, folder, number, follow=follow)
     finally:
         store.close()
-
-
-def _run(session: "Session", which: str) -> "Run":
-    from duly.core.run import Run as RunValue
-    from duly.operations.lookup import find_any, told
-
-    found = find_any(session, which)
-    if isinstance(found, RunValue):
-        return found
-    newest = session.runs.listed(task=found.id, most=1)
-    if not newest:
-        raise Refused(
-            "unknown_run", f"{told(found)} has not run yet", details={"task": found.id}, hint=f"duly run {told(found)}"
-        )
-    return newest[0]
-
-
-def _folder(store: "Store", session: "Session", run: "Run", number: int | None) -> Path | None:
-    """Give the folder of an attempt; None where the run has not begun one."""
-    from duly.core.ledger import attempts
-
-    if number is None or number == run.attempt:
-        return _of_fence(store, run.id, run.fence) if run.attempt else None
-    for one in attempts(one.entry for one in session.ledger.of_run(run.id)):
-        if one.attempt == number:
-            return _of_fence(store, run.id, one.fence)
-    raise Invalid(
-        f"{run.id} has {run.attempt} attempts, and no number {number}", field="--attempt", text=str(number), at=0
-    )
-
-
-def _of_fence(store: "Store", run: str, fence: int) -> Path:
-    from duly.runners.folders import folder_of
-
-    return folder_of(store.run_folder, run, fence)
 
 
 def _document(store: "Store", run: "Run", folder: Path | None) -> None:
@@ -138,7 +105,7 @@ def _print(store: "Store", run: "Run", folder: Path | None, number: int | None, 
                 run = session.runs.by_id(run.id) or run
                 if number is None and run.attempt and (run.fence != fence or folder is None):
                     fence, position = run.fence, 0
-                    folder = _of_fence(store, run.id, run.fence)
+                    folder = outputs.folder_of(store, session, run)
 
 
 class _Bytes:

@@ -45,6 +45,8 @@ class Heart:
         """Told after each beat until when our keepers may believe us."""
         self.claims = 0
         self.claims_lost = 0
+        self.answered_us: int | None = None
+        """When the last beat that was answered was sent, on the clock by which trust is counted."""
         self.patience_s = figures.beat_us / 1e6
         self.distrust = Distrust(figures.lease_us)
 
@@ -65,6 +67,7 @@ class Heart:
             )
             held = [run.id for run in session.runs.held_by(self._holder) if run.handed_to is None]
         self._holdings.extend(ours, sent_us + self._figures.trust_us)
+        self.answered_us = sent_us
         now_us = self._store.clock.trust_us()
         self.distrust.note(self._store.clock.ahead_us(), now_us=now_us, round_trip_us=now_us - sent_us)
         self.on_believed(sent_us + self._figures.trust_us)

@@ -78,7 +78,7 @@ class Holder:
         lives = presence.looking(store)
         self._planner = Planner(self.id, lives=lives, pacing=pacing)
         self._absence = Absence(store.clock, tell)
-        self._noticing = Noticing(store, self.id, wish.figures.lease_us * MICROSECOND, lives)
+        self.noticing = Noticing(store, self.id, wish.figures.lease_us * MICROSECOND, lives)
         self.writer = Writer(
             store,
             planner=self._planner,
@@ -162,7 +162,7 @@ class Holder:
 
     def _begin(self, session: Session) -> None:
         if not self._wish.passive:
-            self._noticing.begin(session)
+            self.noticing.begin(session)
         self._planner.begin(session)
 
     def _kept_out(self, error: StoreBusy) -> None:
@@ -189,9 +189,9 @@ class Holder:
         self.registry.close()
 
     def _round(self, again: bool) -> bool:
-        self._noticing.look()
+        self.noticing.look()
         try:
-            self._noticing.step()
+            self.noticing.step()
             self._sweep()
             changed = self._look()
             if again or changed or self._is_time() or len(self._inbox):
@@ -338,8 +338,8 @@ class Holder:
         outage = self._absence.end(self.writer.claims_undone)
         self.writer.claims_undone = 0
         if outage is not None:
-            self._noticing.note(outage)
-            self._noticing.step()
+            self.noticing.note(outage)
+            self.noticing.step()
 
     def _nothing_lives(self) -> bool:
         return all(holding.done for holding in self.holdings.all())

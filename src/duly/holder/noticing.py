@@ -34,6 +34,11 @@ class Noticing:
         self._before: Reading | None = None
         self._pending: list[Outage] = []
 
+    @property
+    def looked_us(self) -> int | None:
+        """When the clocks were looked at last, on the one that stops in sleep: once a round."""
+        return None if self._before is None else self._before.awake_us
+
     def begin(self, session: Session) -> None:
         """Tell, at the begin of a life that finds nobody else alive, for how long nobody served.
 

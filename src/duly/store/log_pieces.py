@@ -30,6 +30,13 @@ AFTER = Statement(
         .limit(1)
     )
 )
+PLACES = Statement(
+    lambda: (
+        select(log_pieces.c.at, func.length(log_pieces.c.data))
+        .where(log_pieces.c.run == bindparam("run"), log_pieces.c.fence == bindparam("fence"))
+        .order_by(log_pieces.c.at)
+    )
+)
 
 
 class LogPieces:
@@ -46,6 +53,10 @@ class LogPieces:
         """The position behind the last byte that is kept."""
         row = self._line.row(END, run=run, fence=fence)
         return 0 if row is None or row[0] is None else int(row[0])
+
+    def places(self, run: str, fence: int) -> list[tuple[int, int]]:
+        """Where each piece begins and ends, in their order."""
+        return [(int(at), int(at) + int(count)) for at, count in self._line.rows(PLACES, run=run, fence=fence)]
 
     def after(self, run: str, fence: int, position: int) -> tuple[int, bytes] | None:
         """What is kept from a position on: where it begins, and its bytes up to the end of their piece."""

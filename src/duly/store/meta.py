@@ -11,6 +11,8 @@ MOVED_TO = "moved_to"
 """Of a store that was left: where all that it held went."""
 MOVED_FROM = "moved_from"
 """Of a store that is being filled: the id of the one that it is filled from."""
+LEDGER_PRUNED = "ledger_pruned"
+"""The highest number of an entry that was taken away: whoever has read less of the ledger has missed something."""
 
 SAID = Statement(lambda: select(meta.c.value).where(meta.c.key == bindparam("of")))
 SAY_ANEW = Statement(lambda: update(meta).where(meta.c.key == bindparam("of")).values(value=bindparam("said")))

@@ -11,6 +11,7 @@ from sqlalchemy.sql.elements import CompilerElement
 from duly import ids
 from duly.clock import to_us
 from duly.store.line import Line
+from duly.store.meta import LEDGER_PRUNED, Meta
 from duly.store.rows import LEDGER_COLUMNS, Written, entry_of
 from duly.store.sql import Batch, Statement, rows_of
 from duly.store.tables import (
@@ -212,11 +213,12 @@ WINDOWS = Statement(lambda: delete(throttles).where(throttles.c.until_us < bindp
 
 
 def _without(table: Table, column: str, kind: type) -> Batch:
-    """Delete the rows of a table by a list of values of one column; gives back one value for each row that went."""
+    """Delete the rows of a table by a list of values of one column; of the ledger it gives the numbers that went."""
 
     def build(size: int) -> CompilerElement:
         v = rows_of(size, {column: kind})
-        return delete(table).where(table.c[column].in_(select(v.c[column]))).returning(table.c[column])
+        gone = table.c.seq if table is ledger else table.c[column]
+        return delete(table).where(table.c[column].in_(select(v.c[column]))).returning(gone)
 
     return Batch(build, (column,))
 
@@ -263,6 +265,7 @@ OF_A_TASK: tuple[Table, ...] = (
     runs,
 )
 DELETE_OF_TASK = tuple(_without(table, "task", str) for table in OF_A_TASK)
+FROM_LEDGER = (DELETE_TOLD, DELETE_ENTRIES, DELETE_OF_TASK[OF_A_TASK.index(ledger)])
 DELETE_TASKS = _without(tasks, "id", str)
 
 
@@ -367,8 +370,13 @@ class Pruning:
         self.delete(DELETE_RUNS, ids_)
 
     def delete(self, what: Batch, keys: Sequence[Any]) -> None:
-        """Take rows away by their keys."""
-        self._line.many(what, [(one,) for one in keys])
+        """Take rows away by their keys; the store says up to which number its ledger may have gaps."""
+        gone = self._line.many(what, [(one,) for one in keys])
+        if gone and what in FROM_LEDGER:
+            meta = Meta(self._line)
+            highest = max(row[0] for row in gone)
+            if highest > int(meta.said(LEDGER_PRUNED) or 0):
+                meta.say(LEDGER_PRUNED, str(highest))
 
     def delete_holders(self, ids_: Sequence[str]) -> None:
         """Take holders away, with their labels."""

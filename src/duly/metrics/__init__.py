@@ -1,0 +1,1 @@
+"""What is measured of a store and of who serves it, for other systems to look at."""
