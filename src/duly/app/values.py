@@ -43,6 +43,7 @@ class Rules(TypedDict, total=False):
     gate: str | Mapping[str, object]
     success_when: Mapping[str, object]
     pause_after: int
+    store_access: Literal["none", "read", "run"]
     spread: Span
     gap: Literal["run", "skip"]
     fold: Literal["first", "second", "both"]

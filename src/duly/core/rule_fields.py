@@ -175,6 +175,13 @@ ATTEMPTS: tuple[Field, ...] = (
         least=1,
         most=PAUSE_AFTER_MOST,
     ),
+    _rule(
+        "store_access",
+        "choice",
+        "what its runs may do at the store, by DULY_STORE and DULY_TOKEN: nothing, look, or run tasks too",
+        default="none",
+        allowed=("none", "read", "run"),
+    ),
 )
 
 SCHEDULE: tuple[Field, ...] = (

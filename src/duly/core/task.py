@@ -12,6 +12,7 @@ from duly.core.triggers import Trigger
 from duly.core.values import value
 from duly.core.wallclock import Fold, Gap
 
+StoreAccess = Literal["none", "read", "run"]
 OnMissed = Literal["run", "run_all", "skip", "offer"]
 Overlap = Literal["skip", "queue", "cancel_running", "kill_running"]
 OnInterrupt = Literal["fail", "retry", "resume"]
@@ -85,6 +86,8 @@ class Rules:
     notify: tuple[str, ...] | None = None
     """The channels that are told of it; None: those of the store."""
     notify_after: int = 1
+    store_access: StoreAccess = "none"
+    """What its runs may do at the store with what they are lent for it."""
 
 
 @value

@@ -63,18 +63,20 @@ def edit(
     if_version: int | None = None,
     dry_run: bool = False,
     run: str | None = None,
+    held: str | None = None,
 ) -> Edited:
     """Change parts of a task's definition: a JSON merge patch (RFC 7396), in which null goes back to the default.
 
     `cleared` is one that is applied before it. Triggers that neither names are not read again. Refused:
     `version_conflict` when `if_version` is not the task's, `already_exists` when its new name is taken. What changes
-    nothing writes nothing. What a `run` switches on waits for a person.
+    nothing writes nothing. What a `run` switches on waits for a person, and what is changed and `held` for a reason
+    does.
     """
 
     def make(written: Given) -> Given:
         return merged(merged(written, cleared), patch)
 
-    return _edit(store, word, make, by=by, if_version=if_version, dry_run=dry_run, run=run)
+    return _edit(store, word, make, by=by, if_version=if_version, dry_run=dry_run, run=run, held=held)
 
 
 def rewrite(
@@ -142,6 +144,7 @@ def _edit(
     if_version: int | None,
     dry_run: bool,
     run: str | None,
+    held: str | None = None,
 ) -> Edited:
     with store.read() as session:
         # Judged before the lock is taken: what does not read keeps nobody waiting.
@@ -157,6 +160,8 @@ def _edit(
             edited = write_in(session, task, make(as_written(session, task)), by=by)
             if not task.definition.enabled and edited.after.definition.enabled:
                 edited = replace(edited, after=wait_for_a_person(session, edited.after, run=run, by=by))
+            if held is not None and edited.changes:
+                edited = replace(edited, after=wait_for_a_person(session, edited.after, run=None, by=by, why=held))
             if dry_run:
                 raise _Undone(edited)
             return edited

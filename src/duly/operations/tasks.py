@@ -38,15 +38,17 @@ def add(
     source: Mapping[str, object],
     dry_run: bool = False,
     run: str | None = None,
+    held: str | None = None,
 ) -> Task:
-    """Add a task, whole; `dry_run` judges it in the same way and keeps nothing. What a `run` adds waits for a person.
+    """Add a task, whole; `dry_run` judges it in the same way and keeps nothing.
 
+    What a `run` adds waits for a person, and what is `held` for a reason does.
     Refused `already_exists` when the name is taken in its project; Invalid when it can never run.
     """
     with store.write() as session:
         lift_over(session)
         task = add_in(session, definition, by=by, source=source, dry_run=dry_run)
-        return task if dry_run else wait_for_a_person(session, task, run=run, by=by)
+        return task if dry_run else wait_for_a_person(session, task, run=run, by=by, why=held)
 
 
 def add_in(

@@ -1,0 +1,89 @@
+"""`duly mcp` as a process, spoken to over its standard streams by the official client, beside a `duly serve`."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters
+
+import databases
+
+WITHIN_S = 60.0
+
+
+class Served:
+    """A store that a process serves, in a folder that is its home."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.store = databases.given(databases.unmade(folder))
+        kept = {"PATH": os.environ["PATH"], "TZ": "UTC", "LANG": "C.UTF-8"}
+        self.env = {**kept, "HOME": str(folder), "DULY_STORE": self.store}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "duly", "serve"], env=self.env, cwd=folder, stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline().startswith("duly: serving")
+
+    def close(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(WITHIN_S)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+    def stdio(self, *flags: str, **more: str) -> StdioServerParameters:
+        return StdioServerParameters(
+            command=sys.executable, args=["-m", "duly", "mcp", *flags], env={**self.env, **more}, cwd=str(self.folder)
+        )
+
+    def talk(self, to: Any, do: Callable[[Client], Awaitable[Any]]) -> Any:
+        async def talked() -> Any:
+            async with Client(to) as client:
+                return await do(client)
+
+        return anyio.run(talked)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    one = Served(tmp_path_factory.mktemp("served"))
+    yield one
+    one.close()
+
+
+async def called(client: Client, tool: str, **given: Any) -> Mapping[str, Any]:
+    result = await client.call_tool(tool, given)
+    assert not result.is_error, result.content
+    shape: Mapping[str, Any] = result.structured_content
+    return shape
+
+
+async def a_life(client: Client, name: str, folder: Path) -> str:
+    """List, preview, create, run and read a task, as an agent does."""
+    listed = await called(client, "schedule_list")
+    assert name not in [one["name"] for one in listed["items"]]
+    assert (await called(client, "schedule_preview", when=["daily 09:00"]))["words"] == "every day at 09:00"
+    made = await called(
+        client, "schedule_create", name=name, when=["daily 09:00"], command=["echo", f"hello {name}"], cwd=str(folder)
+    )
+    assert (made["served"], len(made["upcoming"])) == (True, 3)
+    run = (await called(client, "run_now", task=name))["id"]
+    until = time.monotonic() + WITHIN_S
+    while (seen := await called(client, "run_get", run=run))["state"] != "ended":
+        assert time.monotonic() < until, seen
+        await anyio.sleep(0.02)
+    assert seen["outcome"] == "succeeded", seen
+    text: str = (await called(client, "run_log", run=run))["text"]
+    return text
+
+
+def test_a_client_over_standard_streams_lists_previews_creates_runs_and_reads_a_task(served: Served) -> None:
+    text = served.talk(served.stdio("--commands", "allow"), lambda client: a_life(client, "one", served.folder))
+    assert text == "hello one\n"
