@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from cli_scene import Scene
 
-from duly.config import SETTINGS
+from duly.core.settings import SETTINGS
 
 
 def write(scene: Scene, text: str, place: str = ".config/duly/config.toml") -> Path:

@@ -7,7 +7,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 from duly import zones
-from duly.config import Config, Value, in_force
+from duly.config import Config, in_force
+from duly.core.settings import Value
 from duly.errors import Invalid
 from duly.operations.lookup import caller
 from duly.operations.rail import asking_run, rights_of_run

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, cast
 from duly import clock, zones
 from duly.app.naming import name_of
 from duly.app.values import Moment, Span
-from duly.config import BY_KEY, SLOTS_MOST
 from duly.core import spans, when
 from duly.core.action_fields import ACTION as ACTION_FIELDS
 from duly.core.action_fields import FIELDS_OF
@@ -18,6 +17,7 @@ from duly.core.definition_json import definition_from_json
 from duly.core.names import key_of
 from duly.core.reading import refuse_unknown, shown
 from duly.core.rule_fields import RULES
+from duly.core.settings import BY_KEY, SLOTS_MOST
 from duly.core.task import Task
 from duly.errors import Invalid, Refused
 from duly.importing import is_importing

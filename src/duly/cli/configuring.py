@@ -10,7 +10,8 @@ from duly.cli.table import Cell, Column, plain, render
 from duly.errors import DulyError, Invalid
 
 if TYPE_CHECKING:
-    from duly.config import Config, Setting
+    from duly.config import Config
+    from duly.core.settings import Setting
 
 FAILED = 2
 
@@ -21,7 +22,7 @@ FAILED = 2
 )
 def show() -> int:
     """Show the settings in force."""
-    from duly.config import SETTINGS
+    from duly.core.settings import SETTINGS
 
     found = read_config()
     items = [_item(found, setting) for setting in SETTINGS]

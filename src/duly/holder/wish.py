@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal, cast
 
-from duly.config import BY_KEY, slots_default
+from duly.config import slots_default
 from duly.core.reading import read_word
+from duly.core.settings import BY_KEY
 from duly.holder.figures import Figures, figures
 
 OnStop = Literal["hand-over", "cancel"]

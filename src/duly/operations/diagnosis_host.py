@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from duly import config
+from duly.core.settings import SETTINGS
 from duly.errors import Invalid
 from duly.operations.ailment import Ailment
 from duly.operations.serving import holders_alive
@@ -34,7 +35,7 @@ def settings(environ: Mapping[str, str]) -> Iterator[Ailment]:
         return
     for text in found.warnings:
         yield Ailment(check="config_unknown", subject=str(found.path), text=text, hint="duly config show")
-    for setting in config.SETTINGS:
+    for setting in SETTINGS:
         try:
             config.in_force(setting.key, found, environ)
         except Invalid as bad:
