@@ -25,7 +25,7 @@ from pydantic import (
 
 from duly import zones
 from duly.core import spans, trigger_json, when
-from duly.core.action_fields import ACTION
+from duly.core.action_fields import ACTION, GOAL_LEAST, GOAL_MOST, SESSION_MOST
 from duly.core.amounts import BOUND_MOST
 from duly.core.definition_json import ACTION_KINDS, ACTION_NAMES, RULE_NAMES, TOP, definition_from_json
 from duly.core.field import Field as Row
@@ -57,6 +57,28 @@ SUCCESS = {
         "matches": {"type": "string", "minLength": 1, "maxLength": EXPRESSION_MOST},
         "file": {"type": "string", "minLength": 1},
     },
+}
+
+
+SESSION = {
+    "anyOf": [
+        {"type": "string", "minLength": 1, "maxLength": SESSION_MOST},
+        {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {
+                "use": {"type": "string", "minLength": 1, "maxLength": SESSION_MOST},
+                "busy": {"enum": ["skip", "wait"]},
+            },
+        },
+    ]
+}
+
+GOAL = {
+    "type": "object",
+    "required": ["tokens"],
+    "additionalProperties": False,
+    "properties": {"tokens": {"type": "integer", "minimum": GOAL_LEAST, "maximum": GOAL_MOST}},
 }
 
 
@@ -232,6 +254,8 @@ def _schema(field: Row) -> dict[str, Any]:
         "file": {**texts, "minLength": 1},
         "permissions": {"type": "array", "maxItems": field.most, "items": PERMISSION},
         "success": SUCCESS,
+        "session": SESSION,
+        "goal": GOAL,
         "budget": _amounts("runs", "tokens", per=True),
         "estimate": _amounts("tokens"),
         "gate": {

@@ -29,7 +29,7 @@ class Resumption:
     """None where nothing was asked of an agent yet, so that the attempt begins anew."""
     prompted: bool
     """Its prompt may have reached the agent: it is not sent again."""
-    why: Literal["interrupted", "answered"]
+    why: Literal["interrupted", "answered", "bound"]
     answer: Answered | None = None
     """What the work had asked before it ended, with the answer; None where it asked nothing."""
 
@@ -82,6 +82,13 @@ class NothingToResume:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Busy:
+    """What the work was to be done in is taken, in words, and its task does not wait for that: nothing began."""
+
+    told: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """How an attempt ended. `confirmed`: nothing of its work lives. `side_effect`: one was possible."""
 
@@ -123,6 +130,10 @@ class Parked:
     log_cut: int = 0
 
 
+Came = Outcome | Parked | NothingToResume | Busy
+"""What an attempt came to that nobody let go."""
+
+
 class Runner(Protocol):
     """One attempt's performer.
 
@@ -140,9 +151,7 @@ class Runner(Protocol):
     def check(self, action: Mapping[str, object]) -> Refusal | None:
         """Say beforehand why this action cannot run here; spends nothing and starts nothing."""
 
-    def perform(
-        self, assignment: Assignment, checkpoint: Mapping[str, object] | None
-    ) -> Outcome | Detached | Parked | NothingToResume:
+    def perform(self, assignment: Assignment, checkpoint: Mapping[str, object] | None) -> Came | Detached:
         """Do the work in the caller's thread and return when it has ended; with a checkpoint, attach to it."""
 
     def stop(self, how: How) -> None:

@@ -44,6 +44,8 @@ def test_a_definition_of_a_prompt_is_shown_edited_and_exported_as_any_other(scen
         "prompt": "Do it.",
         "prompt_file": None,
         "model": "small",
+        "session": {"use": "new"},
+        "goal": None,
         "worktree": False,
         "cwd": str(scene.home),
     }
@@ -185,3 +187,21 @@ def test_a_worktree_is_asked_for_by_a_word_and_warned_of_where_there_is_no_repos
     assert scene.ok("show", "ask", "--json").json["action"]["worktree"] is False
     refused = scene.call("add", "one", "--when", "manual", "--worktree", "--", "true")
     assert (refused.code, "it goes with --agent" in refused.err) == (2, True)
+
+
+def test_a_session_and_a_goal_are_asked_for_by_a_word_each_and_take_the_place_of_what_stood_there(
+    scene: Scene, config: Path
+) -> None:
+    words = ("--agent", "scripted", "--prompt", "Do it.", "--session", "ses-1,busy=wait", "--cwd", str(scene.home))
+    added = scene.ok("add", "ask", "--when", "manual", *words)
+    assert "in the session ses-1" in added.out
+    assert scene.ok("show", "ask", "--json").json["action"]["session"] == {"use": "ses-1", "busy": "wait"}
+    refused = scene.call("edit", "ask", "--goal", "200000")
+    assert (refused.code, "a goal has a session of its own" in refused.err) == (2, True)
+    scene.ok("edit", "ask", "--session", "ses-2")
+    assert scene.ok("show", "ask", "--json").json["action"]["session"] == {"use": "ses-2", "busy": "skip"}
+    scene.ok("edit", "ask", "--clear", "session", "--goal", "200000")
+    shown = scene.ok("show", "ask", "--json").json["action"]
+    assert (shown["session"], shown["goal"]) == ({"use": "new"}, {"tokens": 200_000})
+    for given in (("--goal", "many"), ("--goal", "5"), ("--session", "s,busy=queue"), ("--session", "new,busy=wait")):
+        assert scene.call("edit", "ask", *given).code == 2

@@ -19,7 +19,7 @@ FOLDERS: Mapping[str, Sequence[str]] = {
 }
 SAME = "why not: the same code as for the Python agent, which the real one reaches no other way"
 LATER = "why not: it is not asked again at once; a later attempt is made by the run, whichever its agent"
-NOT_BUILT = "why not: it is not in this version"
+NO_GOAL = "why not: an agent over ACP is refused a goal, as it does not tell its tokens turn by turn"
 
 RULES: Sequence[tuple[str, str, Sequence[str], Sequence[str], Sequence[str]]] = (
     (
@@ -37,8 +37,14 @@ RULES: Sequence[tuple[str, str, Sequence[str], Sequence[str], Sequence[str]]] = 
         ("why not: an agent over ACP knows its commands itself",),
         (SAME,),
     ),
-    ("G4", "snippets and standing knowledge", ("slash_command_of_the_agent",), ("knowledge",), (SAME,)),
-    ("G5", "goal mode", (NOT_BUILT,), (NOT_BUILT,), (NOT_BUILT,)),
+    (
+        "G4",
+        "snippets and standing knowledge",
+        ("slash_command_of_the_agent", "hears_its_knowledge_once"),
+        ("knowledge",),
+        (SAME,),
+    ),
+    ("G5", "goal mode", ("goal_",), ("goal_",), (NO_GOAL,)),
     (
         "G6",
         "permissions, sub-agents, questions that wait",
@@ -52,7 +58,7 @@ RULES: Sequence[tuple[str, str, Sequence[str], Sequence[str], Sequence[str]]] = 
         ("fit_the_last_decides", "person"),
         ("denied_a_permission", "that_is_allowed_does_it"),
     ),
-    ("G7", "bound sessions", (NOT_BUILT,), (NOT_BUILT,), (NOT_BUILT,)),
+    ("G7", "bound sessions", ("bound_session",), ("bound_session",), (SAME,)),
     (
         "G8",
         "the session is durable and linked",

@@ -7,6 +7,7 @@ from pathlib import Path
 from duly.cli.fields import spelled
 from duly.cli.table import plain
 from duly.core.action_fields import FIELDS_OF
+from duly.core.agent_reading import bound_to
 from duly.errors import Invalid
 
 PROMPT_SHOWN = 120
@@ -20,6 +21,8 @@ OF_KIND: Mapping[str, str] = {
     "prompt": "--agent AGENT",
     "prompt_file": "--agent AGENT",
     "model": "--agent AGENT",
+    "session": "--agent AGENT",
+    "goal": "--agent AGENT",
     "worktree": "--agent AGENT",
 }
 """Options that go with some kinds of action only, and with which."""
@@ -97,7 +100,10 @@ def _prompt_text(action: Mapping[str, object]) -> str:
     asked = f"the file {action['prompt_file']}" if prompt is None else " ".join(str(prompt).split())
     asked = asked if len(asked) <= PROMPT_SHOWN else asked[: PROMPT_SHOWN - 1] + "…"
     apart = ", in a worktree of its own" if action.get("worktree") else ""
-    return f"{action['agent']}{model}{apart}: {asked}"
+    session, goal = bound_to(action), action.get("goal")
+    where = f", in the session {session}" if session is not None else ""
+    until = f", until it is reached or {goal['tokens']:,} tokens are used" if isinstance(goal, Mapping) else ""
+    return f"{action['agent']}{model}{apart}{where}{until}: {asked}"
 
 
 def unfound(action: Mapping[str, object]) -> tuple[str, ...]:

@@ -41,6 +41,8 @@ DOING = frozenset(
         "prompt",
         "prompt_file",
         "model",
+        "session",
+        "goal",
         "worktree",
     )
 )
@@ -91,6 +93,7 @@ def _patch(extra: tuple[str, ...], given: dict[str, Any]) -> dict[str, object]:
     patch = gathered({"argv": argv, **given})
     _other_prompt(patch)
     _whole_amounts(patch)
+    _whole_session(patch)
     if said is None:
         return patch
     kind = KIND_BY[said]
@@ -107,6 +110,14 @@ def _other_prompt(patch: dict[str, object]) -> None:
     action = patch.get("action")
     if isinstance(action, dict) and ("prompt" in action) != ("prompt_file" in action):
         action["prompt" if "prompt_file" in action else "prompt_file"] = None
+
+
+def _whole_session(patch: dict[str, object]) -> None:
+    """A session takes the place of what stood there, whole."""
+    action = patch.get("action")
+    session = action.get("session") if isinstance(action, dict) else None
+    if isinstance(session, dict):
+        session.setdefault("busy", None)
 
 
 def _whole_amounts(patch: dict[str, object]) -> None:

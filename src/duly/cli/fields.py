@@ -39,7 +39,7 @@ CLEARED: Mapping[str, Field] = {
     **{field.name: field for field in RULES},
     **{name: BY_PATH[path] for name, path in (("description", "description"), ("env", "action.env"))},
     **{name: BY_PATH[path] for name, path in (("cwd", "action.cwd"), ("label", "labels"), ("labels", "labels"))},
-    **{name: BY_PATH[f"action.{name}"] for name in ("args", "in", "model", "worktree")},
+    **{name: BY_PATH[f"action.{name}"] for name in ("args", "in", "model", "session", "goal", "worktree")},
     "permission": BY_PATH["rules.permissions"],
     "limit": BY_PATH["rules.limits"],
 }
@@ -130,6 +130,8 @@ def _json_of(field: Field, value: object) -> object:
         return _weights(field, cast(Sequence[str], value))
     if field.kind == "count":
         return whole_number(cast(str, value), field.path)
+    if field.kind in {"session", "goal"}:
+        return _of_agent(field, str(value))
     if field.kind == "arguments" or (field.kind in {"gate", *AMOUNTS} and str(value).lstrip().startswith("{")):
         return _json(field, str(value))
     return list(value) if isinstance(value, tuple) else value
@@ -217,6 +219,16 @@ def _success(field: Field, words: Sequence[str]) -> object:
             raise Invalid(fault, field=field.path, text=word, at=0, hint="exit=0, matches=REGEX or file=PATH")
         given[part] = [whole_number(one, f"{field.path}.exit") for one in text.split(",")] if part == "exit" else text
     return given
+
+
+def _of_agent(field: Field, text: str) -> object:
+    """Read `ID,busy=wait`, or a number of tokens, into the object that a session or a goal is in JSON."""
+    if text.lstrip().startswith("{"):
+        return _json(field, text)
+    if field.kind == "goal":
+        return {"tokens": whole_number(text.strip().removeprefix("tokens="), field.path)}
+    use, mark, busy = text.partition(",busy=")
+    return {"use": use.removeprefix("use=")} | ({"busy": busy} if mark else {})
 
 
 def _amounts(field: Field, text: str) -> dict[str, object]:

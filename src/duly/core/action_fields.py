@@ -15,6 +15,12 @@ PROMPT_FILE_MOST = 10 * 1024 * 1024
 """Bytes of a prompt that is read from a file, and of one with all that was put into it."""
 MODEL_MOST = 200
 PROFILE_MOST = 200
+SESSION_MOST = 200
+GOAL_LEAST = 1_000
+"""Tokens of the smallest goal: the least that one turn takes."""
+GOAL_MOST = 1_000_000_000
+OBJECTIVE_MOST = 5_000
+"""Characters of a goal, with all that is put into it: it is told again in each further turn."""
 
 ACTION: tuple[Field, ...] = (
     Field(
@@ -119,6 +125,25 @@ ACTION: tuple[Field, ...] = (
         allowed=("keep", "on_success"),
     ),
     Field(
+        name="session",
+        place=("action", "session"),
+        kind="session",
+        help="a session of the agent to go on in; while that is busy the run is skipped, or waits",
+        default_text="new",
+        most=SESSION_MOST,
+        metavar="new|ID[,busy=skip|wait]",
+    ),
+    Field(
+        name="goal",
+        place=("action", "goal"),
+        kind="goal",
+        help="to go on until the agent says that what was asked is reached, for so many tokens (OpenCode)",
+        default_text="one turn",
+        least=GOAL_LEAST,
+        most=GOAL_MOST,
+        metavar="TOKENS",
+    ),
+    Field(
         name="cwd",
         place=("action", "cwd"),
         kind="path",
@@ -141,6 +166,18 @@ ACTION: tuple[Field, ...] = (
 FIELDS_OF: Mapping[str, tuple[str, ...]] = {
     "command": ("argv", "shell", "cwd", "env"),
     "call": ("function", "args", "in", "cwd", "env"),
-    "agent": ("agent", "prompt", "prompt_file", "model", "profile", "variant", "archive", "worktree", "cwd"),
+    "agent": (
+        "agent",
+        "prompt",
+        "prompt_file",
+        "model",
+        "profile",
+        "variant",
+        "session",
+        "goal",
+        "archive",
+        "worktree",
+        "cwd",
+    ),
 }
 """The kinds of actions, and the fields that each of them has."""

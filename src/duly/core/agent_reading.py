@@ -1,19 +1,39 @@
-"""The readers of what an agent is asked: prompt or prompt file, model, permissions; and of its action as a whole."""
+"""The readers of what an agent is asked: prompt or file, session, goal, permissions; and of its action as a whole."""
 
 from collections.abc import Mapping
 
+from duly.core.action_fields import OBJECTIVE_MOST
 from duly.core.field import Field
 from duly.core.permissions import ANY, Permission
 from duly.core.reading import read_text, refuse_unknown, shown
 from duly.core.rule_fields import PATTERN_MOST
 from duly.errors import Invalid
 
+NEW = "new"
+"""What `session.use` says where each run has a session of its own."""
+BUSY = ("skip", "wait")
+
 
 def read(field: Field, value: object) -> object:
     """Read a prompt, a model, a prompt's file or permissions; raises Invalid naming the field."""
-    if field.kind == "permissions":
-        return _permissions(field, value)
-    return _file(field, value) if field.kind == "file" else _words(field, value)
+    match field.kind:
+        case "permissions":
+            return _permissions(field, value)
+        case "session":
+            return _session(field, value)
+        case "goal":
+            return _goal(field, value)
+        case "file":
+            return _file(field, value)
+        case _:
+            return _words(field, value)
+
+
+def bound_to(action: Mapping[str, object]) -> str | None:
+    """Give the session that an action is bound to; None where each run has one of its own."""
+    session = action.get("session")
+    use = session.get("use") if isinstance(session, Mapping) else None
+    return use if isinstance(use, str) and use != NEW else None
 
 
 def check(action: Mapping[str, object]) -> None:
@@ -26,6 +46,20 @@ def check(action: Mapping[str, object]) -> None:
             "prompt and prompt_file exclude each other" if both else "what the agent is asked is missing",
             field="action.prompt_file" if both else "action.prompt",
         )
+    prompt = action.get("prompt")
+    if "goal" in action and isinstance(prompt, str) and len(prompt) > OBJECTIVE_MOST:
+        told = f"it has {len(prompt):,} characters, and a goal has {OBJECTIVE_MOST:,} at most"
+        raise Invalid(told, field="action.prompt", hint="the goal in short, with what belongs to it in a file")
+    if bound_to(action) is None:
+        return
+    for name, why in (
+        ("worktree", "a session works where it was opened, and in no worktree of the run's own"),
+        ("goal", "a goal has a session of its own, whose tokens are counted"),
+    ):
+        if action.get(name):
+            raise Invalid(why, field=f"action.{name}", hint="session new")
+    if action.get("archive") == "on_success":
+        raise Invalid("a session that every run goes on in is not put away", field="action.archive", hint="session new")
 
 
 def _words(field: Field, value: object) -> str:
@@ -76,3 +110,33 @@ def _pattern(value: object, path: str) -> str:
     if not text or len(text) > PATTERN_MOST:
         raise Invalid(f"it has {len(text)} characters, and 1 to {PATTERN_MOST} are allowed", field=path)
     return text
+
+
+def _session(field: Field, value: object) -> dict[str, object]:
+    given = {"use": value} if isinstance(value, str) else value
+    if not isinstance(given, Mapping):
+        hint = '{"use": "ses_…", "busy": "wait"}'
+        raise Invalid(f"{shown(value)} is not a session's id", field=field.path, hint=hint)
+    refuse_unknown(given, ("use", "busy"), field.path)
+    use, busy = read_text(given.get("use", NEW), f"{field.path}.use"), given.get("busy")
+    if not 1 <= len(use) <= field.most or not use.isprintable() or use != use.strip():
+        raise Invalid(f"{shown(use)} is not a session's id", field=f"{field.path}.use", hint=f"{NEW}, or an id")
+    if busy is not None and busy not in BUSY:
+        raise Invalid(
+            f"{shown(busy)} is not one of {', '.join(BUSY)}", field=f"{field.path}.busy", details={"allowed": [*BUSY]}
+        )
+    if use == NEW and busy is not None:
+        raise Invalid("a new session is never busy", field=f"{field.path}.busy", hint="use: the id of a session")
+    return {"use": use} if use == NEW else {"use": use, "busy": busy or BUSY[0]}
+
+
+def _goal(field: Field, value: object) -> dict[str, object]:
+    if not isinstance(value, Mapping):
+        raise Invalid(f"{shown(value)} is not a goal", field=field.path, hint='{"tokens": 200000}')
+    refuse_unknown(value, ("tokens",), field.path)
+    tokens, path = value.get("tokens"), f"{field.path}.tokens"
+    if isinstance(tokens, bool) or not isinstance(tokens, int):
+        raise Invalid("how many tokens it may take is missing" if tokens is None else "it is no number", field=path)
+    if not field.least <= tokens <= field.most:
+        raise Invalid(f"{tokens} is not between {field.least:,} and {field.most:,}", field=path)
+    return {"tokens": tokens}

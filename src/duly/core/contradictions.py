@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from duly.core import spans, triggers
+from duly.core.agent_reading import bound_to
 from duly.core.rule_fields import OF_AGENTS
 from duly.core.schedule import next_due
 from duly.core.successes import KINDS, success_to_json
@@ -147,6 +148,10 @@ def _of_agents(definition: Definition) -> Iterator[Contradiction]:
     if definition.rules.on_interrupt == "resume" and kind != "agent" and "on_interrupt" in definition.own_rules:
         text = f"resume goes on in the session of an agent, and what this task does is a {kind}"
         yield Contradiction(rule="on_interrupt", message=text, hint="fail or retry", figures={"kind": kind})
+    session = bound_to(definition.action)
+    if definition.rules.on_interrupt == "retry" and session is not None and "on_interrupt" in definition.own_rules:
+        text = f"retry would send the same prompt into the session {session} once more"
+        yield Contradiction(rule="on_interrupt", message=text, hint="resume or fail", figures={"session": session})
 
 
 def _of_success(definition: Definition) -> Iterator[Contradiction]:

@@ -31,6 +31,8 @@ Kind = Literal[
     "estimate",
     "success",
     "channels",
+    "session",
+    "goal",
 ]
 
 

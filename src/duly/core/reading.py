@@ -378,4 +378,6 @@ _READERS: Mapping[Kind, Callable[[Field, object], object]] = {
     "estimate": _read_amounts,
     "success": _read_success,
     "channels": _read_channels,
+    "session": _read_of_agent,
+    "goal": _read_of_agent,
 }

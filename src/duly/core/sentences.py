@@ -44,6 +44,7 @@ NOT_TOLD: Mapping[str, Templates] = {
 
 NO_START: Mapping[str, Templates] = {
     "already_running": (
+        "its agent's session, {session}, was at work on something else",
         "run {run} had its seat since {since} ({had_for_s}), and waited for the answer to {question}",
         "run {run} had its seat since {since} ({had_for_s}), and overlap is {overlap}",
         "run {run} had its seat, and overlap is {overlap}",

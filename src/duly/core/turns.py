@@ -13,7 +13,7 @@ from typing import Literal
 Word = Literal["succeeded", "failed", "timed_out", "cancelled"]
 End = Literal["ended", "refused", "cut_off", "max_steps", "cancelled", "error", "gone"]
 """What the agent's side came to: its own words for the end of a turn; `error`: it told one; `gone`: it told no end."""
-Ours = Literal["cancel", "timeout", "idle", "question", "park", "max_steps"]
+Ours = Literal["cancel", "timeout", "idle", "question", "park", "max_steps", "goal"]
 """Why we asked for the end, the first reason first."""
 
 PAGE = re.compile(r"\s*(?:<!doctype\s+html|<html)[\s>]", re.IGNORECASE)
@@ -40,6 +40,8 @@ class Turn:
     ours: Ours | None = None
     last_line: str | None = None
     """The last line of its standard error."""
+    missed: tuple[str, str] | None = None
+    """Why it has not reached its goal, though it ended: a reason and words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +91,9 @@ def _ended_by_us(turn: Turn, ours: Ours) -> Judged:
             return Judged(word="timed_out", reason="idle", error=_with(text, turn))
         case "question" | "park":
             return Judged(word="failed", reason="question_denied", error=f"it asked for {_denied(turn)}")
+        case "goal":
+            text = "its goal is not reached, and the tokens for it are used up"
+            return Judged(word="failed", reason="budget_exceeded", error=_with(text, turn))
         case "max_steps":
             text = "the agent asked its model again and again, more often than a turn may"
             return Judged(word="failed", reason="max_steps", error=_with(text, turn))
@@ -105,6 +110,8 @@ def _ended(turn: Turn) -> Judged:
         return Judged(word="failed", reason="agent_empty", error=_with(text, turn))
     if fault is not None:
         return Judged(word="failed", reason="agent_error", error=fault)
+    if turn.missed is not None:
+        return Judged(word="failed", reason=turn.missed[0], error=turn.missed[1])
     return Judged(word="succeeded")
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from duly import chance, ids, zones
 from duly.core import gating, interrupting, lifecycle, parking, questions, rearming, retrying, spoken
+from duly.core.agent_reading import bound_to
 from duly.core.interrupting import Interruption
 from duly.core.lateness import offer_of
 from duly.core.ledger import parks
@@ -16,7 +17,7 @@ from duly.core.run import BY_TIME_OR_EVENT, Entry, Run, Step
 from duly.core.schedule import next_due
 from duly.core.task import on_interrupt_of
 from duly.holder.holdings import Holding
-from duly.ports import Detached, NothingToResume, Outcome, Parked
+from duly.ports import Busy, Detached, NothingToResume, Outcome, Parked
 from duly.store import Session, endings, pauses
 from duly.store.holds import hold_failing
 
@@ -72,7 +73,7 @@ class Asks:
     question: str
 
 
-Verdict = Outcome | Detached | NothingToResume | Parked | Asks | Returned | Interrupted | NotNow | Begun
+Verdict = Outcome | Detached | NothingToResume | Parked | Busy | Asks | Returned | Interrupted | NotNow | Begun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +209,9 @@ class Settler:
                 return gating.not_now(
                     run, now=session.now, reason=verdict.reason, told=verdict.told, details=verdict.details
                 )
+            case Busy():
+                taken: dict[str, object] = {"session": bound_to(holding.assignment.action)}
+                return gating.not_now(run, now=session.now, reason="already_running", told=verdict.told, details=taken)
             case NothingToResume():
                 told, agent = verdict.told, verdict.agent
                 return interrupting.not_resumed(run, now=session.now, told=told, agent=agent)

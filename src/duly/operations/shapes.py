@@ -27,7 +27,15 @@ if TYPE_CHECKING:
 UNSAID: Mapping[str, Mapping[str, object]] = {
     "command": {"cwd": None, "env": {}},
     "call": {"args": [], "in": "child", "cwd": None, "env": {}},
-    "agent": {"prompt": None, "prompt_file": None, "model": None, "worktree": False, "cwd": None},
+    "agent": {
+        "prompt": None,
+        "prompt_file": None,
+        "model": None,
+        "session": {"use": "new"},
+        "goal": None,
+        "worktree": False,
+        "cwd": None,
+    },
 }
 """Fields of an action that are shown also where nothing was said of them, by its kind."""
 PUBLIC_STATE: Mapping[str, str] = {"held": "running"}

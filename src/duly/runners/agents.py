@@ -4,6 +4,7 @@ What can be known beforehand is said before anything is started: an agent that t
 it does not list, a secret or a folder that is missing, a prompt that cannot be read.
 """
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -11,17 +12,18 @@ from duly.core.agent_config import Agent
 from duly.core.questions import Answered, Asked
 from duly.core.reasons import Refusal
 from duly.errors import Invalid
-from duly.ports import Assignment, Detached, How, NothingToResume, Outcome, Parked
-from duly.runners import worktrees
+from duly.ports import Assignment, Busy, Came, Detached, How, NothingToResume, Outcome, Parked
+from duly.runners import bound, worktrees
 from duly.runners.nurseries import Nursery
 from duly.runners.opencode.servers import Servers
+from duly.runners.prompting import not_begun
 from duly.runners.streams import Streams
 from duly.secrets import Secrets
 
 Facts = Mapping[str, object]
 TAKEN_AWAY = frozenset({"lease_lost", "fence_lost"})
 """Ends after which somebody else may go on with the attempt."""
-OF_OPENCODE = ("profile", "variant", "archive")
+OF_OPENCODE = ("profile", "variant", "archive", "goal")
 """Fields of an action that mean something to this kind of agent alone."""
 
 
@@ -48,6 +50,7 @@ class Prompted:
         from duly.runners.opencode.runner import OpenCode
 
         self._agents = agents
+        self._stopped = threading.Event()
         self._acp = Acp(nursery, agents.secrets, agents.streams)
         self._opencode = OpenCode(nursery, agents.secrets, agents.streams, agents.servers)
         self.on_told: Callable[[Facts], None] = lambda _facts: None
@@ -58,18 +61,24 @@ class Prompted:
         fault = self._fault(action)
         return None if fault is None else Refusal(reason="runner_unavailable", sentence=fault)
 
-    def perform(
-        self, assignment: Assignment, checkpoint: Mapping[str, object] | None
-    ) -> Outcome | Detached | NothingToResume | Parked:
+    def perform(self, assignment: Assignment, checkpoint: Mapping[str, object] | None) -> Came | Detached:
         """Prompt the agent and stay until its turn and its process have ended."""
         assert checkpoint is None, "what needs its holder is never adopted"
         fault = self._fault(assignment.action)
         if fault is not None:
-            return Outcome(word="failed", reason="preflight", error=fault, side_effect=False)
+            return not_begun("preflight", fault)
+        session = bound.bound(assignment)
+        if session is None:
+            return _apart(assignment, self._performed(assignment, None))
+        with bound.Use(assignment, session) as use:
+            refused = bound.taken(use, assignment, self._stopped.is_set)
+            return self._performed(assignment, use) if refused is None else refused
+
+    def _performed(self, assignment: Assignment, use: bound.Use | None) -> Came:
         agent = self._agents.known[str(assignment.action["agent"])]
         if agent.kind == "opencode":
-            return _apart(assignment, self._opencode.perform(agent, assignment, self.on_told))
-        return _apart(assignment, self._acp.perform(agent, assignment, self.on_told, self.on_asked))
+            return self._opencode.perform(agent, assignment, use, self.on_told)
+        return self._acp.perform(agent, assignment, use, self.on_told, self.on_asked)
 
     def answer(self, given: Answered) -> None:
         """Pass on the answer to what the work has asked."""
@@ -77,6 +86,7 @@ class Prompted:
 
     def stop(self, how: How) -> None:
         """Ask for the end; what cannot be handed over is ended where it is to be let go."""
+        self._stopped.set()
         for one in (self._acp, self._opencode):
             one.stop("kill" if how == "kill" else "term")
 
@@ -84,9 +94,9 @@ class Prompted:
         return fault_of(action, self._agents.known, self._agents.faults)
 
 
-def _apart(assignment: Assignment, outcome: Outcome | NothingToResume | Parked) -> Outcome | NothingToResume | Parked:
+def _apart(assignment: Assignment, outcome: Came) -> Came:
     """Leave the worktree of an attempt of which nothing lives, and tell of one that stays."""
-    if isinstance(outcome, Parked) or not assignment.action.get("worktree"):
+    if isinstance(outcome, Parked | Busy) or not assignment.action.get("worktree"):
         return outcome
     if isinstance(outcome, Outcome) and (not outcome.confirmed or outcome.reason in TAKEN_AWAY):
         return outcome

@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from duly.core.agent_config import Agent
+from duly.core.agent_reading import bound_to
 from duly.core.permissions import Permission, Unattended
 from duly.core.questions import Asked
 from duly.core.turns import Judged, Turn, is_unseen, judge
 from duly.ports import Assignment, NothingToResume, Outcome, OutcomeWord, Parked, Resumption
 from duly.runners import command, folders, logs, success, turn_file, worktrees
 from duly.runners.agent_process import Process
+from duly.runners.bound import Use
 from duly.runners.prompt_texts import Unread, text_of
 from duly.runners.turn_file import Left
 from duly.secrets import Missing, Secrets
@@ -48,6 +50,8 @@ class Talk:
     unattended: Unattended
     permissions: tuple[Permission, ...]
     resumes: Resumption | None = None
+    use: Use | None = None
+    """The session that the task is bound to, which is ours for this attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +68,9 @@ class Heeded:
     """What a person is to answer before its session goes on."""
 
 
-def prepared(agent: Agent, assignment: Assignment, secrets: Secrets) -> tuple[Talk, dict[str, str]] | Outcome:
+def prepared(
+    agent: Agent, assignment: Assignment, secrets: Secrets, use: Use | None
+) -> tuple[Talk, dict[str, str]] | Outcome:
     """Put together what shall be said, and the agent's own variables; an Outcome says why not. Starts nothing."""
     action = assignment.action
     cwd = action.get("cwd")
@@ -103,6 +109,7 @@ def prepared(agent: Agent, assignment: Assignment, secrets: Secrets) -> tuple[Ta
         unattended=assignment.unattended,
         permissions=assignment.permissions,
         resumes=assignment.resumes,
+        use=use,
     )
     return talk, given
 
@@ -141,7 +148,9 @@ def ended(assignment: Assignment, process: Process, heeded: Heeded, secrets: Sec
     judged = success.of_turn(_judged(heeded), assignment, said=heeded.turn.said, cwd=worktrees.folder_of(assignment))
     error = None if judged.error is None else secrets.mask(judged.error)[:ERROR_MOST]
     goes_on = assignment.resumes is not None and assignment.resumes.prompted
-    unseen = judged.reason == "agent_error" and is_unseen(heeded.turn) and not goes_on
+    # What had its prompt is never sent the same by itself once more: neither by who goes on nor where all go on.
+    had_it = goes_on or (heeded.left.session is not None and bound_to(assignment.action) == heeded.left.session)
+    unseen = judged.reason == "agent_error" and is_unseen(heeded.turn) and not had_it
     left = replace(heeded.left, word=judged.word, reason=judged.reason, error=error, unseen=unseen)
     with contextlib.suppress(OSError):  # it is settled by us: only who takes it over from us would miss it
         turn_file.write(assignment.folder, replace(left, word=None) if heeded.cut else left)

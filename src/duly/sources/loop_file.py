@@ -29,7 +29,7 @@ RULE_NAMES = frozenset(rule.name for rule in RULES)
 OTHER_WORDS: Mapping[str, str] = {"cron": "schedule", "zone": "timezone", "tz": "timezone", "jitter": "spread"}
 """Keys of other tools that mean the same."""
 OWN = ("name", "schedule", "enabled", "model", "agent", "timezone", "description", "labels", "cwd")
-PASSED = ("profile", "variant")
+PASSED = ("profile", "variant", "session", "goal")
 """What an agent's action may have beyond the model, by the same names."""
 LINES_AT_LEAST = 1
 

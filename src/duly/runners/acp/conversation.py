@@ -21,15 +21,16 @@ from duly.runners.acp import blocks
 from duly.runners.acp.greeting import (
     LAST_LINE_MOST,
     Nonsense,
+    choose,
     error_told,
     greet,
     loading_of,
-    model_option,
     named,
 )
 from duly.runners.acp.hearing import CANCELLED, Heard, Open, usage_told
 from duly.runners.acp.wire import Wire, reader, writer
 from duly.runners.agent_process import Pipes
+from duly.runners.bound import accepted, is_bound, notes, still_told
 from duly.runners.prompting import Heeded, NotResumed, Talk, Unfit
 from duly.runners.telling import Log
 from duly.runners.turn_file import Left
@@ -69,6 +70,8 @@ class Conversation:
         self._over_s = 0.0
         self._goes_on_later = False
         """The agent can go on with its session when its process has ended."""
+        self._informs: str | None = None
+        """The standing knowledge that the prompt brings along."""
         self._parks: Asked | None = None
         self._open: dict[str, asyncio.Future[Answer | None]] = {}
         """Questions that a person is asked while the agent waits, by their keys."""
@@ -216,7 +219,8 @@ class Conversation:
         """Whether nothing of what was asked can have been done: neither now nor by an attempt that this one goes on."""
         assert self._heard is not None
         resumes = self._talk.resumes
-        return is_unseen(self._heard.turn("error")) and (resumes is None or not resumes.prompted)
+        had_it = (resumes is not None and resumes.prompted) or is_bound(self._talk.use, self._left.session)
+        return is_unseen(self._heard.turn("error")) and not had_it
 
     async def _turned(self, connection: "Connection", greeting: Mapping[str, Any], log: Log) -> Heeded:
         """Open a session, and ask in it what is to be asked, once."""
@@ -227,13 +231,17 @@ class Conversation:
         opened, talk = await self._opened(connection, greeting)
         session = str(self._left.session)
         log.line(f"[agent] {agent}, session {session}")
-        for note in self._talk.notes:
+        for note in (*notes(talk.use, session), *talk.notes):
             log.line(note)
         if self._talk.model is not None:
-            await self._choose(connection, opened, self._talk.model)
+            await choose(connection, session, opened, self._talk.model)
+            self._heard_s = clock.monotonic_s()
         # From here on the agent may have been asked: nobody may ask it the same again.
         await self._put_down(replace(self._left, prompted=True))
-        said = {"sessionId": session, "prompt": blocks.of(talk, greeting, log)}
+        talk = replace(talk, knowledge=still_told(talk.use, session, talk.knowledge))
+        parts = blocks.of(talk, greeting, log)
+        self._informs = talk.knowledge if len(parts) > 1 else None
+        said = {"sessionId": session, "prompt": parts}
         result = await self._asked(connection, "session/prompt", said)
         end = self._heard.answered(result)
         self._left = replace(self._left, usage=dict(self._heard.usage))
@@ -254,6 +262,15 @@ class Conversation:
             except NotResumed:
                 if resumes.prompted:
                     raise
+        elif self._talk.use is not None:
+            bound = self._talk.use.of.session
+            try:
+                loading_of(greeting)
+            except NotResumed as unable:
+                raise Unfit("preflight", f"{unable}, and its task is bound to {bound}") from unable
+            with contextlib.suppress(NotResumed):
+                goes_on = Resumption(session=bound, prompted=False, why="bound")
+                return await self._loaded(connection, greeting, goes_on)
         opened = await self._asked(connection, "session/new", {"cwd": self._talk.cwd, "mcpServers": []})
         session = opened.get("sessionId")
         if not isinstance(session, str) or not session:
@@ -292,23 +309,6 @@ class Conversation:
         if not isinstance(result, Mapping):
             raise Nonsense(f"the agent answered {method} with no object")
         return result
-
-    async def _choose(self, connection: "Connection", opened: Mapping[str, Any], model: str) -> None:
-        """Set the session's model, by whichever way this agent offers; Unfit where it does not know it."""
-        from acp.exceptions import RequestError
-
-        session = str(self._left.session)
-        option, known = model_option(opened)
-        if known and model not in known:
-            raise Unfit("preflight", f"the agent knows no model {model!r}; it knows {', '.join(sorted(known))}")
-        try:
-            if option is not None:
-                params = {"sessionId": session, "configId": option, "value": model}
-                await self._asked(connection, "session/set_config_option", params)
-            else:
-                await self._asked(connection, "session/set_model", {"sessionId": session, "modelId": model})
-        except RequestError as error:
-            raise Unfit("preflight", f"the agent does not take the model {model!r}: {error_told(error)}") from error
 
     async def _put_down(self, left: Left) -> None:
         """Have it on disk before anything that relies on it."""
@@ -371,7 +371,7 @@ class Conversation:
         """Tell that the prompt was accepted, once."""
         if not self._accepted:
             self._accepted = True
-            self._on_told({"session": self._left.session})
+            self._on_told(accepted(self._talk.use, self._left.session, self._informs))
 
     async def _drain(self, stream: asyncio.StreamReader, log: Log) -> None:
         assert self._heard is not None

@@ -52,6 +52,25 @@ def loading_of(greeting: Mapping[str, Any]) -> str:
     raise NotResumed("this agent cannot go on with a session")
 
 
+async def choose(connection: "Connection", session: str, opened: Mapping[str, Any], model: str) -> None:
+    """Set the session's model, by whichever way this agent offers; Unfit where it does not know it."""
+    from acp.exceptions import RequestError
+
+    option, known = model_option(opened)
+    if known and model not in known:
+        raise Unfit("preflight", f"the agent knows no model {model!r}; it knows {', '.join(sorted(known))}")
+    try:
+        if option is not None:
+            params = {"sessionId": session, "configId": option, "value": model}
+            answer: Any = await connection.send_request("session/set_config_option", params)
+        else:
+            answer = await connection.send_request("session/set_model", {"sessionId": session, "modelId": model})
+    except RequestError as error:
+        raise Unfit("preflight", f"the agent does not take the model {model!r}: {error_told(error)}") from error
+    if not isinstance(answer, Mapping):
+        raise Nonsense("the agent answered the choice of its model with no object")
+
+
 def model_option(opened: Mapping[str, Any]) -> tuple[str | None, frozenset[str]]:
     """Find by which option of a session its model is chosen, and which there are; nothing where it does not say."""
     options = opened.get("configOptions")

@@ -7,10 +7,11 @@ from typing import Literal
 
 from duly.core.agent_config import Agent
 from duly.core.questions import Answered, Asked
-from duly.ports import Assignment, NothingToResume, Outcome, Parked
+from duly.ports import Assignment, Came, Outcome
 from duly.runners import command, prompting, turn_file
 from duly.runners.acp.conversation import Conversation
 from duly.runners.agent_process import Process
+from duly.runners.bound import Use
 from duly.runners.nurseries import Forbidden, NotStarted, Nursery
 from duly.runners.prompting import not_begun
 from duly.runners.streams import Streams
@@ -33,12 +34,13 @@ class Acp:
         self,
         agent: Agent,
         assignment: Assignment,
+        use: Use | None,
         on_told: Callable[[Mapping[str, object]], None],
         on_asked: Callable[[Asked], None],
-    ) -> Outcome | NothingToResume | Parked:
+    ) -> Came:
         """Prompt the agent, and come back when its turn is judged and its process has ended."""
         importlib.import_module("acp.connection")  # here, so that nobody waits for it in the loop of all
-        prepared = prompting.prepared(agent, assignment, self._secrets)
+        prepared = prompting.prepared(agent, assignment, self._secrets, use)
         if isinstance(prepared, Outcome):
             return prompting.masked(prepared, self._secrets)
         talk, given = prepared

@@ -89,10 +89,18 @@ async def archive(server: Server, directory: str, session: str) -> str | None:
     return "its session is not idle"
 
 
-async def cost(api: Api, heard: Heard) -> dict[str, float]:
-    """Sum what the turn cost, with those of its sub-agents; money is told of the whole session, as by all agents."""
+async def spent(api: Api, session: str) -> int:
+    """Count the tokens that a session took so far, with its sub-agents'."""
+    total = messages.tokens(await api.objects(f"/session/{session}/message"))
+    for child in await api.objects(f"/session/{session}/children"):
+        total += await spent(api, str(child.get("id")))
+    return total
+
+
+async def cost(api: Api, heard: Heard, since: str) -> dict[str, float]:
+    """Sum what was answered since a message, with sub-agents; money is told of the whole session, as by all agents."""
     own = await api.objects(f"/session/{heard.session}/message")
-    total, whole = messages.cost(messages.since(own, heard.asked or "")), messages.cost(own)
+    total, whole = messages.cost(messages.since(own, since)), messages.cost(own)
     for child in await api.objects(f"/session/{heard.session}/children"):
         its = messages.cost(await api.objects(f"/session/{child.get('id')}/message"))
         whole = messages.summed(whole, its)

@@ -12,6 +12,7 @@ from duly.core import permissions
 from duly.core.permissions import ANY, Permission, Question, Unattended
 from duly.core.questions import Answered, Asked
 from duly.core.turns import Ours
+from duly.runners.opencode import messages
 from duly.runners.opencode.api import words_of
 from duly.runners.telling import Log
 
@@ -78,11 +79,21 @@ class Heard:
         """The error that the server told of our session."""
         self.trouble: str | None = None
         """Why a provider is asked again and again."""
+        self.left: int | None = None
+        """Tokens that this turn may take, with those of its sub-agents; None: as many as it likes."""
+        self._took: dict[str, float] = {}
         self.answering = False
         self.busy: set[str] = set()
         self._steps: dict[str, set[str]] = {}
         self._parts: dict[str, str] = {}
         self._tools: dict[str, str] = {}
+
+    def anew(self, left: int | None) -> None:
+        """Begin a further turn of the session, which may take so many tokens."""
+        self.left, self.error, self.trouble = left, None, None
+        self.denied.clear()
+        self._steps.clear()
+        self._took.clear()
 
     def take(self, kind: str, told: Mapping[str, Any]) -> tuple[bool, Reply | None]:
         """Take an event; gives whether the agent lives by it, and what has to be done."""
@@ -133,6 +144,10 @@ class Heard:
         steps.add(name)
         if len(steps) > self._most and self.ours is None:
             self.ours = "max_steps"
+        if self.left is not None and len(self._took) < KEPT_MOST:
+            self._took[name] = messages.tokens([{"info": info}])
+            if sum(self._took.values()) > self.left and self.ours is None:
+                self.ours = "goal"
 
     def _delta(self, told: Mapping[str, Any]) -> None:
         kind, text = self._parts.get(str(told.get("partID"))), told.get("delta")

@@ -95,6 +95,12 @@ def cost(messages: Iterable[Message]) -> dict[str, float]:
     return total
 
 
+def tokens(messages: Iterable[Message]) -> int:
+    """Count the tokens that these messages took, in and out."""
+    total = cost(messages)
+    return int(sum(total.get(name, 0) for name in usage.TOKENS))
+
+
 def summed(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
     """Add up what two sessions cost."""
     return {name: one.get(name, 0) + other.get(name, 0) for name in {**one, **other}}

@@ -8,17 +8,22 @@ from dataclasses import replace
 from typing import Literal
 
 from duly import clock, zones
+from duly.core.action_fields import OBJECTIVE_MOST
 from duly.core.agent_config import Agent
 from duly.core.titles import title
-from duly.ports import Assignment, NothingToResume, Outcome, Parked
+from duly.ports import Assignment, Busy, Came, NothingToResume, Outcome, Parked
 from duly.prompts import commands as slash
+from duly.prompts import goals
+from duly.prompts.goals import Goal
 from duly.runners import command, processes, prompting, turn_file
 from duly.runners.agent_process import Process
+from duly.runners.bound import Use, waited
 from duly.runners.nurseries import Forbidden, NotStarted, Nursery
-from duly.runners.opencode import closing, servers, warden
+from duly.runners.opencode import closing, opening, servers, warden
 from duly.runners.opencode.api import Away, Strange, Told
+from duly.runners.opencode.opening import Wish
 from duly.runners.opencode.servers import Server, Servers, Unready
-from duly.runners.opencode.turn import Speaking, Wish
+from duly.runners.opencode.turn import Speaking
 from duly.runners.prompt_texts import Unread, text_of
 from duly.runners.prompting import not_begun
 from duly.runners.streams import Streams
@@ -42,11 +47,11 @@ class OpenCode:
         self._speaking: Speaking | None = None
 
     def perform(
-        self, agent: Agent, assignment: Assignment, on_told: Callable[[Mapping[str, object]], None]
-    ) -> Outcome | NothingToResume | Parked:
+        self, agent: Agent, assignment: Assignment, use: Use | None, on_told: Callable[[Mapping[str, object]], None]
+    ) -> Came:
         """Prompt the agent, and come back when its turn is judged and over."""
         importlib.import_module("httpx2")  # here, so that nobody waits for it in the loop of all
-        prepared = prompting.prepared(agent, assignment, self._secrets)
+        prepared = prompting.prepared(agent, assignment, self._secrets, use)
         if isinstance(prepared, Outcome):
             return prompting.masked(prepared, self._secrets)
         talk, given = prepared
@@ -61,7 +66,7 @@ class OpenCode:
             outcome = self._at(server, assignment, talk, on_told)
         finally:
             alone = self._servers.give_back(server)
-        if isinstance(outcome, NothingToResume):
+        if isinstance(outcome, NothingToResume | Busy):
             return outcome
         if isinstance(outcome, Parked):
             if alone:
@@ -94,13 +99,23 @@ class OpenCode:
         assignment: Assignment,
         talk: prompting.Talk,
         on_told: Callable[[Mapping[str, object]], None],
-    ) -> Outcome | NothingToResume | Parked:
+    ) -> Came:
+        refused = self._waited(server, assignment, talk)
+        if refused is not None:
+            return refused
         try:
             if slash.call_of(talk.prompt) is not None:
                 known = self._streams.run(closing.commands(server, talk.cwd)).result()
                 talk = replace(talk, prompt=text_of(assignment, known).prompt)
         except (Away, Told, Strange, Unread) as error:
             return not_begun("preflight", f"the agent's commands cannot be read: {error}")
+        wish = wish_of(assignment, talk.prompt)
+        if wish.goal is not None:
+            length = len(wish.goal.objective)
+            if length > OBJECTIVE_MOST:
+                told = f"its goal has {length:,} characters with all put into it, and {OBJECTIVE_MOST:,} are allowed"
+                return not_begun("preflight", told)
+            talk = replace(talk, prompt=goals.asked(wish.goal))
         process = Process(self._nursery, assignment)
         if self._wished():
             return not_begun("cancelled_by_hand", "it was cancelled before it began", word="cancelled")
@@ -114,7 +129,7 @@ class OpenCode:
             server,
             pipes,
             talk,
-            wish_of(assignment),
+            wish,
             keep=lambda left: turn_file.write(assignment.folder, left),
             on_told=on_told,
             clear=lambda: self._servers.is_alone(server) and end_shells(server),
@@ -138,6 +153,22 @@ class OpenCode:
             why = self._streams.run(closing.archive(server, talk.cwd, session)).result()
             outcome = replace(outcome, details={**outcome.details, "archived": why or True})
         return outcome if speaking.confirmed else replace(outcome, confirmed=False)
+
+    def _waited(self, server: Server, assignment: Assignment, talk: prompting.Talk) -> Outcome | Busy | None:
+        """See that nobody is at work in the session that is gone on in, a person neither; gives why it is not used."""
+        if talk.use is None or (talk.resumes is not None and talk.resumes.session is not None):
+            return None
+        session = talk.use.of.session
+
+        def is_free() -> bool:
+            return not self._streams.run(opening.is_busy(server, talk.cwd, session)).result()
+
+        try:
+            return waited(is_free, talk.use.of, assignment, self._wished)
+        except (Away, Told, Strange) as error:
+            return not_begun("agent_error", f"whether its session is busy cannot be told: {error}")
+        except prompting.Unfit as unfit:
+            return not_begun(unfit.reason, str(unfit))
 
     def _wished(self) -> bool:
         with self._lock:
@@ -173,10 +204,10 @@ def end_shells(server: Server) -> list[processes.Process]:
     return first
 
 
-def wish_of(assignment: Assignment) -> Wish:
+def wish_of(assignment: Assignment, prompt: str) -> Wish:
     """Give what the action asks of an OpenCode beside its prompt, and what its session shall tell of the run."""
     action = assignment.action
-    profile, variant = action.get("profile"), action.get("variant")
+    profile, variant, goal = action.get("profile"), action.get("variant"), action.get("goal")
     due = None if assignment.due_at is None else assignment.due_at.astimezone(zones.zone(assignment.zone))
     return Wish(
         title=title(assignment.task_name, due),
@@ -190,4 +221,5 @@ def wish_of(assignment: Assignment) -> Wish:
             "occurrence": assignment.occurrence,
         },
         patience_s=0.0,
+        goal=Goal(objective=prompt, tokens=int(goal["tokens"])) if isinstance(goal, Mapping) else None,
     )

@@ -10,17 +10,20 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from duly import clock
 from duly.core.turns import End, Ours, Turn, judge
-from duly.prompts import resuming
+from duly.prompts import goals, resuming
+from duly.prompts.goals import Goal
 from duly.runners.agent_process import Pipes
-from duly.runners.opencode import closing, fitting, hearing, messages
+from duly.runners.bound import accepted, notes, still_told
+from duly.runners.opencode import closing, fitting, hearing, messages, opening
 from duly.runners.opencode.api import USER, Api, Away, Strange, Told, reached
-from duly.runners.opencode.hearing import Heard, ruleset
+from duly.runners.opencode.hearing import Heard
 from duly.runners.opencode.messages import Reading
+from duly.runners.opencode.opening import Wish
 from duly.runners.opencode.servers import Server, is_alive
 from duly.runners.prompting import Heeded, NotResumed, Talk, Unfit
 from duly.runners.telling import Log
@@ -39,17 +42,6 @@ GONE_AFTER_S = 30.0
 AGAIN_S = 0.3
 LOOKED_WITHIN_S = 3.0
 """A look that takes longer is made anew, so that nobody waits for a server who wishes for the end."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """What a turn at a server has beside what all prompts have."""
-
-    title: str
-    profile: str | None
-    variant: str | None
-    metadata: Mapping[str, object]
-    patience_s: float
 
 
 class Speaking:
@@ -147,9 +139,9 @@ class Speaking:
     async def _begun(self, api: Api, log: Log) -> Heard:
         """See that what is asked for is there, and open a session, whose id is on disk before anything is asked."""
         await fitting.check(api, self._talk.model, self._wish.profile, self._wish.variant)
-        session = await self._found(api) or await self._opened(api)
+        session = await opening.session_for(api, self._talk, self._wish, self._put)
         log.line(f"[agent] OpenCode, session {session}")
-        for note in self._talk.notes:
+        for note in (*notes(self._talk.use, session), *self._talk.notes):
             log.line(note)
         return Heard(
             log,
@@ -161,32 +153,8 @@ class Speaking:
             steps=hearing.MAX_STEPS,
         )
 
-    async def _found(self, api: Api) -> str | None:
-        """Give the session that an earlier attempt opened, where there is one to go on in; or NotResumed."""
-        resumes = self._talk.resumes
-        if resumes is None or resumes.session is None:
-            return None
-        try:
-            await api.fields(f"/session/{resumes.session}")
-        except Told as error:
-            if resumes.prompted:
-                raise NotResumed(f"the agent does not find its session {resumes.session}: {error}") from error
-            return None
-        await self._put_down(replace(self._left, session=resumes.session, under_way=resumes.prompted))
-        return resumes.session
-
-    async def _opened(self, api: Api) -> str:
-        body: dict[str, object] = {
-            "title": self._wish.title,
-            "permission": ruleset(self._talk.permissions, self._talk.unattended),
-            "metadata": {"duly": dict(self._wish.metadata)},
-        }
-        opened = await api.post("/session", body)
-        session = opened.get("id") if isinstance(opened, Mapping) else None
-        if not isinstance(session, str) or not session:
-            raise Strange("the server opened a session without an id")
-        await self._put_down(replace(self._left, session=session))
-        return session
+    async def _put(self, session: str, under_way: bool) -> None:
+        await self._put_down(replace(self._left, session=session, under_way=under_way))
 
     async def _spoken(self, api: Api, log: Log, heard: Heard) -> Heeded:
         self._heard = heard
@@ -195,17 +163,38 @@ class Speaking:
         listening = asyncio.create_task(self._listen(api, heard))
         try:
             await self._listened()
+            goal = self._wish.goal
+            if goal is not None:
+                heard.anew(goal.tokens - await closing.spent(api, heard.session))
             if not await self._goes_on(api, heard, log):
                 await self._prompt(api, heard)
-            end, error, reading = await self._followed(api, heard)
+            since = heard.asked or ""
+            turn = self._turn(*await self._followed(api, heard))
+            if goal is not None:
+                turn = await self._pursued(api, heard, log, goal, turn)
             with contextlib.suppress(Away, Told, Strange):
-                self._left = replace(self._left, usage=await closing.cost(api, heard))
-            turn = self._turn(end, error, reading)
+                self._left = replace(self._left, usage=await closing.cost(api, heard, since))
             log.line(f"[end] {judge(turn).word}, {closing.told(self._left.usage)}")
             return Heeded(turn=turn, left=self._left, parks=heard.parks if self.confirmed else None)
         finally:
             listening.cancel()
             await asyncio.wait({listening})
+
+    async def _pursued(self, api: Api, heard: Heard, log: Log, goal: Goal, turn: Turn) -> Turn:
+        """Have further turns until the goal is reached, or is not pursued any more; gives the last of them."""
+        turns = 1
+        while judge(turn).word == "succeeded":
+            left = goal.tokens - await closing.spent(api, heard.session)
+            more = goals.after(goal, turn.said, left=left, turns=turns)
+            if not isinstance(more, str):
+                log.line(f"[goal] reached, with {left:,} tokens left" if more is None else f"[goal] {more.told}")
+                return turn if more is None else replace(turn, missed=(more.reason, more.told))
+            log.line(f"[goal] not reached yet; {left:,} tokens are left")
+            heard.anew(left)
+            self._talk = replace(self._talk, prompt=more, knowledge=None)
+            await self._prompt(api, heard)
+            turn, turns = self._turn(*await self._followed(api, heard)), turns + 1
+        return turn
 
     async def _listened(self) -> None:
         """Wait until events are heard: what comes of a prompt must not be missed."""
@@ -246,6 +235,8 @@ class Speaking:
         heard.asked = message
         # From here on the agent may have been asked: nobody may ask it the same again.
         await self._put_down(replace(self._left, prompted=True, message=message))
+        knowledge = still_told(self._talk.use, heard.session, self._talk.knowledge)
+        self._talk = replace(self._talk, knowledge=knowledge)
         body: dict[str, object] = {"messageID": message, "parts": closing.parts(self._talk)}
         if self._wish.profile is not None:
             body["agent"] = self._wish.profile
@@ -371,7 +362,7 @@ class Speaking:
         """Tell that the prompt was accepted, once."""
         if not self._accepted:
             self._accepted = True
-            self._on_told({"session": self._left.session})
+            self._on_told(accepted(self._talk.use, self._left.session, self._talk.knowledge))
 
     def _tell_warden(self, session: str) -> None:
         """Say to the process beside this turn where it is; it stops the turn when nobody watches it."""
