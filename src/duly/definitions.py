@@ -74,6 +74,21 @@ SESSION = {
     ]
 }
 
+GATE = {
+    "anyOf": [
+        {"type": "string"},
+        {
+            "type": "object",
+            "required": ["argv"],
+            "additionalProperties": False,
+            "properties": {
+                "argv": {"type": "array", "minItems": 1, "items": {"type": "string"}},
+                "timeout": {"type": "string", "pattern": SPAN_PATTERN},
+                "on_error": {"enum": ["closed", "go"]},
+            },
+        },
+    ]
+}
 GOAL = {
     "type": "object",
     "required": ["tokens"],
@@ -258,21 +273,7 @@ def _schema(field: Row) -> dict[str, Any]:
         "goal": GOAL,
         "budget": _amounts("runs", "tokens", per=True),
         "estimate": _amounts("tokens"),
-        "gate": {
-            "anyOf": [
-                texts,
-                {
-                    "type": "object",
-                    "required": ["argv"],
-                    "additionalProperties": False,
-                    "properties": {
-                        "argv": {"type": "array", "minItems": 1, "items": texts},
-                        "timeout": {**texts, "pattern": SPAN_PATTERN},
-                        "on_error": {"enum": ["closed", "go"]},
-                    },
-                },
-            ]
-        },
+        "gate": GATE,
     }
     return kinds[field.kind] | default
 
