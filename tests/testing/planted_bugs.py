@@ -186,7 +186,7 @@ def no_strays(real: Any) -> Any:
 BUGS: dict[str, Bug] = {
     bug.name: bug
     for bug in (
-        Bug(name="trust window", first=5, plant=figures_of(of_long_trust), places=2),
+        Bug(name="trust window", first=10, plant=figures_of(of_long_trust), places=2),
         Bug(
             name="kill time in I1",
             plant=figures_of(of_long_grace),
@@ -195,7 +195,7 @@ BUGS: dict[str, Bug] = {
         ),
         Bug(
             name="holder and fence in the beat",
-            first=13,
+            first=30,
             plant=leave_out(runs.BEAT, "runs.fence = v.fence", "runs.holder = v.holder"),
         ),
         Bug(name="holder and fence in settle", first=11, plant=put(Settler, "_is_ours", is_held)),
@@ -210,7 +210,7 @@ BUGS: dict[str, Bug] = {
         ),
         Bug(
             name="lease end named by the sweep",
-            first=20,
+            first=33,
             plant=leave_out(steps.STEP_NAMING_LEASE, "runs.lease_end_us IS v.was_lease_end_us"),
             troubles=replace(STORM, between=0.4, calamity=0.06),
             control=put(flow, "WAKES", 1.0),
@@ -222,7 +222,7 @@ BUGS: dict[str, Bug] = {
         ),
         Bug(
             name="occurrence index",
-            first=23,
+            first=46,
             opening=without_index("runs_occurrence"),
             control=put(Runs, "by_occurrence", lambda _self, _task, _occurrence: None),
         ),
@@ -237,7 +237,7 @@ BUGS: dict[str, Bug] = {
         ),
         Bug(
             name="serialised claims",
-            first=30,
+            first=31,
             plant=all_of(
                 put(View, "limits", limits_as_read_before),
                 leave_out(waiting.CLAIMABLE, "limits.used + task_limits.weight > limits.most", instead="0 = 1"),
@@ -252,10 +252,10 @@ BUGS: dict[str, Bug] = {
             ),
         ),
         Bug(name="the mark that forbids the start", plant=put(Keepers, "forbid_start", lambda _self, _folder: True)),
-        Bug(name="recompute while the run is still ours", first=50, plant=put(Settler, "_read_back", never_again)),
+        Bug(name="recompute while the run is still ours", first=58, plant=put(Settler, "_read_back", never_again)),
         Bug(
             name="strays named by the beat",
-            first=3,
+            first=12,
             plant=put(heart.Heart, "step", no_strays(heart.Heart.step)),
             troubles=replace(STORM, lost=0.06),
             control=put(storm, "LIVES_MOST", 1),
@@ -263,7 +263,7 @@ BUGS: dict[str, Bug] = {
         Bug(name="death proven by a lock", first=4, plant=put(presence, "life_of", lambda _folder, _holder: "dead")),
         Bug(
             name="where an attempt began",
-            first=53,
+            first=65,
             plant=put(sweeper, "_began_by", lambda _session, _run: None),
             places=2,
         ),

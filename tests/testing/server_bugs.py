@@ -131,7 +131,7 @@ SERVER_BUGS: dict[str, ServerBug] = {
             plant=put(Presence, "believed_until", lambda _self, _trust_us, _kill_us: None),
             control=all_of(put(world, "Script", deaf_for_very_long), often("freeze", "kill", "join", "join")),
             troubles=AGITATED,
-            first=1,
+            first=2,
         ),
         ServerBug(
             name="a deadline that moves with answers alone",
@@ -144,7 +144,7 @@ SERVER_BUGS: dict[str, ServerBug] = {
                 often("cut_off", "join"),
             ),
             troubles=replace(STORM, calamity=0.04, crash=0.0, people=0.03),
-            first=44,
+            first=46,
         ),
         ServerBug(
             name="distrust of the store's clock",
@@ -161,13 +161,14 @@ SERVER_BUGS: dict[str, ServerBug] = {
                 often("move_store_clock"),
             ),
             troubles=replace(STORM, calamity=0.015),
-            first=11,
+            first=14,
         ),
         ServerBug(name="what is due by the clock of the database", plant=put(ServerClock, "begun", as_the_host_has_it)),
         ServerBug(
             name="an end to standing still in a write",
             plant=put(postgres, "TURN_S", 0.0),
             troubles=replace(STORM, freeze=0.05),
+            first=1,
         ),
         ServerBug(
             name="a look although nothing was heard",
