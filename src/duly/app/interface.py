@@ -61,14 +61,14 @@ def served(
     interface = Interface(store, listening, bound, tell, holder=holder, environ=environ)
     try:
         interface.start()
-        with _known(store.run_folder, holder.id, interface.url):
+        with _known(store.run_folder, holder.id, listening.public_url or interface.url):
             yield interface.url
     finally:
         interface.stop()
 
 
 def urls(run_folder: Path) -> list[str]:
-    """Give the URLs of the interfaces on this host that serve the store of a run folder."""
+    """Give the URLs of the interfaces on this host that serve the store of a run folder, as browsers reach them."""
     found = []
     for holder in sorted(holders_alive(run_folder)):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):

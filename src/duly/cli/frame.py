@@ -56,6 +56,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "verify": ("status", "check the promises on this store"),
     "limit": ("limits", "set, list and remove limits over many tasks"),
     "budget": ("budgets", "set, list and remove what may be spent in a day or a month"),
+    "token": ("tokens", "make, list and revoke what programs ask with over the network"),
+    "open": ("tokens", "open the interface of who serves here in a browser, logged in"),
     "holders": ("holding", "list the processes that serve this store"),
     "outages": ("outages", "list when nobody served, and what was missed by it"),
     "drain": ("draining", "let those who serve end what they run, and leave"),
@@ -71,7 +73,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "completion": ("completing", "print what makes a shell complete commands and names"),
     "config": ("configuring", "show the settings of this host, and where each comes from"),
 }
-NAMED = {"list": "list_", "next": "next_"}
+NAMED = {"list": "list_", "next": "next_", "open": "open_"}
 
 
 @dataclass(slots=True, kw_only=True)

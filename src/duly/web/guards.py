@@ -5,7 +5,8 @@ from collections.abc import MutableMapping
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from duly.errors import DulyError
@@ -26,6 +27,8 @@ HEADERS = {
 }
 # What an answer may set by itself: the pages need another policy, and streams another caching.
 UNLESS_SET = {"Cache-Control": "no-store", "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'"}
+TOLD = "duly.told"
+"""In a request's scope: its fault of ours has been answered."""
 FOR_A_YEAR = "max-age=31536000"
 
 
@@ -53,7 +56,9 @@ class Guards:
         except (ClientDisconnect, asyncio.CancelledError):
             raise
         except Exception as fault:  # noqa: BLE001 - told, and answered as what it is
-            await answering.instead(problems.of_ours(self._report(fault, scope)), scope, receive)
+            if scope.get(TOLD):
+                return  # the framework raises again what it has answered
+            await answering.instead(problems.of_ours(report(fault, scope, self._house)), scope, receive)
 
     def _check(self, headers: Headers) -> None:
         reach = self._house.reach
@@ -66,18 +71,26 @@ class Guards:
             if len(length) > 15 or int(length) > BODY_MOST:
                 raise _too_large()
 
-    def _report(self, fault: Exception, scope: Scope) -> str | None:
-        """Keep what happened in a report, without what was sent."""
-        from duly.operations import reports
 
-        name = type(fault).__name__
-        try:
-            path = reports.write(fault, f"{scope['method']} {_route(scope)}", self._house.environ)
-        except OSError as bad:
-            self._house.tell("fault", {"kind": name, "unreported": bad.strerror})
-            return None
-        self._house.tell("fault", {"kind": name, "report": str(path)})
-        return path.name
+def fault_of_ours(request: Request, fault: Exception) -> Response:
+    """Answer a fault of ours inside the framework, before it answers by itself."""
+    told = report(fault, request.scope, request.app.state.house)
+    request.scope[TOLD] = True
+    return problems.of_ours(told)
+
+
+def report(fault: Exception, scope: Scope, house: House) -> str | None:
+    """Keep what happened in a report, without what was sent; gives its name."""
+    from duly.operations import reports
+
+    name = type(fault).__name__
+    try:
+        path = reports.write(fault, f"{scope['method']} {_route(scope)}", house.environ)
+    except OSError as bad:
+        house.tell("fault", {"kind": name, "unreported": bad.strerror})
+        return None
+    house.tell("fault", {"kind": name, "report": str(path)})
+    return path.name
 
 
 class _Limited:

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 from duly import __version__
 from duly.web import describing, problems
 from duly.web.frame import COOKIE, PREFIX, House
-from duly.web.guards import Guards
+from duly.web.guards import Guards, fault_of_ours
 
 NOUNS = (
     "status",
@@ -36,7 +36,7 @@ NOUNS = (
     "preview",
     "tokens",
 )
-OUTSIDE: tuple[str, ...] = ()
+OUTSIDE: tuple[str, ...] = ("login", "manual")
 
 
 def make_app(house: House) -> ASGIApp:
@@ -60,6 +60,7 @@ def inner(house: House) -> FastAPI:
     app.state.house = house
     app.router.redirect_slashes = False
     problems.install(app)
+    app.add_exception_handler(Exception, fault_of_ours)
     for room, prefix in rooms:
         app.include_router(room.router, prefix=prefix)
     for begin, mounted in house.mounts.items():
