@@ -79,6 +79,7 @@ def web_over(
         with TestClient(make_app(house), base_url=url, follow_redirects=False) as client:
             web = Web(folder, client, store, house)
             web.told = told
+            web.secret()  # made before a test looks at what stands in the store
             yield web
     finally:
         pool.close()
