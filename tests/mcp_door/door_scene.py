@@ -16,15 +16,16 @@ from duly import clock
 from duly.app.agents_door import Here
 from duly.core.task import Task
 from duly.definitions import read_definition
-from duly.mcp.desk import Asker, Desk
+from duly.mcp.desk import Desk
 from duly.mcp.making import make_server
 from duly.mcp.rails import Rails
 from duly.operations import tasks
+from duly.operations.askers import Asker
 from duly.store import Store
 from duly.store.address import Address
 
 ALL = frozenset({"read", "run", "write"})
-ANN = Asker(by="ann over mcp", rights=ALL)
+ANN = Asker(name="ann over mcp", rights=ALL)
 OPEN = Rails(commands="allow", shortest=timedelta(0))
 
 

@@ -10,13 +10,14 @@ from duly import zones
 from duly.config import Config, in_force
 from duly.core.settings import Value
 from duly.errors import Invalid
+from duly.operations.askers import Asker
 from duly.operations.lookup import caller
 from duly.operations.rail import asking_run, rights_of_run
 from duly.store import Store
 from duly.store.address import Place
 
 if TYPE_CHECKING:
-    from duly.mcp.desk import Asker, Opening
+    from duly.mcp.desk import Opening
     from duly.mcp.rails import Rails
 
 OF_A_PERSON = frozenset({"read", "run", "write"})
@@ -61,18 +62,16 @@ def check_extra() -> None:
         raise Invalid(EXTRA, field="duly mcp", hint=HOW_TO)
 
 
-def asker_here(opening: "Opening") -> "Asker":
+def asker_here(opening: "Opening") -> Asker:
     """Say who asks in this process: the person whose it is, or a run of ours that it belongs to."""
-    from duly.mcp.desk import Asker
-
     run, by = asking_run(), f"{caller()} over mcp"
     if run is None:
-        return Asker(by=by, rights=OF_A_PERSON)
+        return Asker(name=by, rights=OF_A_PERSON)
     with opening.reading() as store:
         if store is None:
-            return Asker(by=by, rights=frozenset(), run=run)
+            return Asker(name=by, rights=frozenset(), run=run)
         with store.read() as session:
-            return Asker(by=by, rights=rights_of_run(session, run), run=run)
+            return Asker(name=by, rights=rights_of_run(session, run), run=run)
 
 
 class Here:

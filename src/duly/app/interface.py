@@ -154,10 +154,11 @@ class Interface:
 
     def _house(self) -> "House":
         from duly.app import loops
+        from duly.app.agents_web import with_door
         from duly.web.frame import House
         from duly.web.reach import Reach
 
-        return House(
+        house = House(
             pool=self._pool,
             tell=self._tell,
             reach=Reach(
@@ -171,6 +172,7 @@ class Interface:
             holder=self._holder.id,
             closing=self._closing,
         )
+        return with_door(house)
 
 
 def check(listening: Listening) -> None:

@@ -14,8 +14,9 @@ from duly.core.names import key_of
 from duly.core.spans import read_instant
 from duly.errors import Refused
 from duly.mcp import answers
-from duly.mcp.desk import NOBODY, UNTRUSTED, Asker, Desk, answer, is_seen, is_served, run_of, task_of
+from duly.mcp.desk import NOBODY, UNTRUSTED, Desk, answer, is_seen, is_served, run_of, task_of
 from duly.operations import listing, previewing, shapes, shapes_why, showing
+from duly.operations.askers import Asker
 from duly.operations.lookup import told
 from duly.operations.rail import A_PERSON
 from duly.store import Session

@@ -11,10 +11,11 @@ from duly.core import story
 from duly.core.run import Run
 from duly.core.spans import read_instant
 from duly.mcp import answers
-from duly.mcp.desk import NOBODY, UNTRUSTED, Asker, Desk, answer, check_project, is_seen, is_served, run_of, task_of
+from duly.mcp.desk import NOBODY, UNTRUSTED, Desk, answer, is_seen, is_served, run_of, task_of
 from duly.mcp.looking import NO_STORE, Cursor, Word, nothing_yet
 from duly.mcp.rails import check_texts
 from duly.operations import listing, missed, outputs, runs, shapes, showing, standing
+from duly.operations.askers import Asker, check_project
 from duly.operations.lookup import find_missed, told
 from duly.runners.folders import folder_of
 from duly.store import Session, Store
@@ -55,7 +56,7 @@ class Running:
         with self._desk.changing(ctx, "run") as (asker, store):
             with store.read() as session:
                 of = task_of(session, asker, task)
-            opened = runs.run_now(store, of.id, by=asker.by, input_=input, key=key, queue=queue)
+            opened = runs.run_now(store, of.id, by=asker.name, input_=input, key=key, queue=queue)
             return _run_answer(store, opened, f"{told(of)}: {opened.id} is {shapes.state(opened)}")
 
     def run_list(
@@ -125,7 +126,7 @@ class Running:
         with self._desk.changing(ctx, "run") as (asker, store):
             with store.read() as session:
                 of = run_of(session, asker, run)
-            asked = runs.cancel(store, of.id, by=asker.by)
+            asked = runs.cancel(store, of.id, by=asker.name)
             how = "has ended" if asked.state == "ended" else "was asked to end"
             return _run_answer(store, asked, f"{asked.id} {how}")
 
@@ -166,9 +167,9 @@ class Running:
                 one = find_missed(session, id)
                 check_project(asker, _project(session, one.task) or "")
             if decision == "decline":
-                declined = missed.decline(store, one.id, by=asker.by, note=note)
+                declined = missed.decline(store, one.id, by=asker.name, note=note)
                 return answer(f"{one.id} is declined.", {"missed": shapes.missed(declined), "run": None})
-            done = missed.accept(store, one.id, by=asker.by)
+            done = missed.accept(store, one.id, by=asker.name)
             with store.read() as session:
                 run = listing.run_shape(session, done.run, session.tasks.by_id(done.run.task))
             text = f"{one.id} is accepted: {done.run.id} is {shapes.state(done.run)}."

@@ -16,9 +16,10 @@ from duly.core.task import Definition, Task
 from duly.definitions import Understood, read_definition
 from duly.errors import Invalid, Refused
 from duly.mcp import answers, rails
-from duly.mcp.desk import NOBODY, Asker, Desk, answer, check_project, is_served, task_of
+from duly.mcp.desk import NOBODY, Desk, answer, is_served, task_of
 from duly.mcp.looking import Word, Zone, instants_text, line, state_of
 from duly.operations import edits, listing, previewing, tasks
+from duly.operations.askers import Asker, check_project
 from duly.operations.limits import check_fits
 from duly.operations.lookup import told
 from duly.operations.rail import waiting_for_a_person
@@ -101,7 +102,7 @@ class Scheduling:
                 before = task_of(session, asker, task)
             if isinstance(patch.get("project"), str):
                 check_project(asker, patch["project"])
-            seen = edits.edit(store, before.id, patch, by=asker.by, if_version=if_version, dry_run=True)
+            seen = edits.edit(store, before.id, patch, by=asker.name, if_version=if_version, dry_run=True)
             rails.check(seen.after.definition, seen.after, self._desk.rails)
             if dry_run:
                 done = seen
@@ -109,7 +110,7 @@ class Scheduling:
                 held = rails.held_for(seen.after.definition, self._desk.rails) if _acts(seen) else None
                 # What was judged is what is written: nobody else has changed it in between.
                 done = edits.edit(
-                    store, before.id, patch, by=asker.by, if_version=seen.before.version, run=asker.run, held=held
+                    store, before.id, patch, by=asker.name, if_version=seen.before.version, run=asker.run, held=held
                 )
             changed = tuple(one.field for one in done.changes)
             return self._written(store, done.after, changes=changed, warnings=done.warnings, dry_run=dry_run)
@@ -130,14 +131,14 @@ class Scheduling:
             end = read_instant(until, now=clock.now(), zone=place, bare="ahead", field="until")
         with self._desk.changing(ctx, "write") as (asker, store):
             of = _not_waiting(store, asker, task, "held already, and")
-            tasks.pause(store, "task", of.id, until=end, note=note, by=asker.by)
+            tasks.pause(store, "task", of.id, until=end, note=note, by=asker.name)
             return _switched(store, of, "paused")
 
     def schedule_resume(self, ctx: Context[Any, Any], task: Word) -> answers.SWITCHED:
         """Let a held task go on."""
         with self._desk.changing(ctx, "write") as (asker, store):
             of = _not_waiting(store, asker, task, "held, and")
-            tasks.unpause(store, "task", of.id, by=asker.by, run=asker.run)
+            tasks.unpause(store, "task", of.id, by=asker.name, run=asker.run)
             return _switched(store, of, "resumed")
 
     def schedule_delete(self, ctx: Context[Any, Any], task: Word) -> answers.SWITCHED:
@@ -145,14 +146,14 @@ class Scheduling:
         with self._desk.changing(ctx, "write") as (asker, store):
             with store.read() as session:
                 of = task_of(session, asker, task)
-            tasks.remove(store, of.id, by=asker.by)
+            tasks.remove(store, of.id, by=asker.name)
             shape = {"id": of.id, "name": told(of), "state": "removed", "next_due_at": None}
             return answer(f"Removed {told(of)}; its runs and its ledger stay.", shape)
 
     def _creator(self, ctx: Context[Any, Any]) -> Asker:
         """Say who adds: who may write, or a run that may run others; what it adds waits for a person."""
         asker = self._desk.asker(ctx, "read")
-        return asker if asker.run is not None and "run" in asker.rights else self._desk.asker(ctx, "write")
+        return asker if asker.run is not None and asker.may("run") else self._desk.asker(ctx, "write")
 
     def _first(self, store: Store, wanted: Mapping[str, object], key: str) -> Task | None:
         """Find the task that was made by this key; refused where it was another one."""
@@ -183,7 +184,7 @@ class Scheduling:
                 return None
         read = self._read(wanted)
         _check_folder(read.definition)
-        task = tasks.first_version(read.definition, now=clock.now(), by=asker.by, source={"kind": rails.SOURCE})
+        task = tasks.first_version(read.definition, now=clock.now(), by=asker.name, source={"kind": rails.SOURCE})
         rails.check(read.definition, task, self._desk.rails)
         return _told(*_understood(None, task), read.warnings, changes=(), served=False, dry_run=True)
 
@@ -195,12 +196,14 @@ class Scheduling:
             filled = session.defaults.fill_in(read.definition)
             _check_folder(filled)
             source = {"kind": rails.SOURCE, "key": key}
-            first = tasks.first_version(filled, now=session.now, by=asker.by, source=source)
+            first = tasks.first_version(filled, now=session.now, by=asker.name, source=source)
             rails.check(filled, first, self._desk.rails)
             rails.check_count(session, self._desk.rails)
             notes = check_fits(session, filled)
         held = rails.held_for(filled, self._desk.rails)
-        made = tasks.add(store, read.definition, by=asker.by, source=source, dry_run=dry_run, run=asker.run, held=held)
+        made = tasks.add(
+            store, read.definition, by=asker.name, source=source, dry_run=dry_run, run=asker.run, held=held
+        )
         return self._written(store, made, warnings=(*read.warnings, *notes), dry_run=dry_run)
 
     def _written(

@@ -1,4 +1,4 @@
-"""`duly mcp` as a process, spoken to over its standard streams by the official client, beside a `duly serve`."""
+"""`duly serve` with its door for agents, and `duly mcp` beside it, both spoken to by the official client."""
 
 import os
 import signal
@@ -6,14 +6,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 
 import databases
+from duly.operations import tokens
+from duly.store import Store
 
 WITHIN_S = 60.0
 
@@ -25,12 +30,18 @@ class Served:
         self.folder = folder
         self.store = databases.given(databases.unmade(folder))
         kept = {"PATH": os.environ["PATH"], "TZ": "UTC", "LANG": "C.UTF-8"}
-        self.env = {**kept, "HOME": str(folder), "DULY_STORE": self.store}
+        self.env = {**kept, "HOME": str(folder), "DULY_STORE": self.store, "DULY_MCP_COMMANDS": "allow"}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "duly", "serve"], env=self.env, cwd=folder, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", "duly", "serve", "--port", "0"],
+            env=self.env,
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         assert self.process.stdout is not None
-        assert self.process.stdout.readline().startswith("duly: serving")
+        told = self.process.stdout.readline()
+        assert told.startswith("duly: serving"), told
+        self.url = f"{told.rpartition(' at ')[2].strip()}/mcp/"
 
     def close(self) -> None:
         self.process.send_signal(signal.SIGTERM)
@@ -43,9 +54,24 @@ class Served:
             command=sys.executable, args=["-m", "duly", "mcp", *flags], env={**self.env, **more}, cwd=str(self.folder)
         )
 
-    def talk(self, to: Any, do: Callable[[Client], Awaitable[Any]]) -> Any:
+    def token(self, *rights: str) -> str:
+        with closing(Store.open(databases.unmade(self.folder), self.env)) as store:
+            return tokens.create(store, f"for {' '.join(rights)}", rights=rights, projects=(), by="ann").secret
+
+    def over_stdio(self, do: Callable[[Client], Awaitable[Any]], *flags: str, **more: str) -> Any:
         async def talked() -> Any:
-            async with Client(to) as client:
+            async with Client(self.stdio(*flags, **more)) as client:
+                return await do(client)
+
+        return anyio.run(talked)
+
+    def over_http(self, secret: str, do: Callable[[Client], Awaitable[Any]]) -> Any:
+        async def talked() -> Any:
+            headers = {"Authorization": f"Bearer {secret}"}
+            async with (
+                httpx2.AsyncClient(headers=headers, timeout=WITHIN_S, trust_env=False) as http,
+                Client(streamable_http_client(self.url, http_client=http)) as client,
+            ):
                 return await do(client)
 
         return anyio.run(talked)
@@ -85,5 +111,18 @@ async def a_life(client: Client, name: str, folder: Path) -> str:
 
 
 def test_a_client_over_standard_streams_lists_previews_creates_runs_and_reads_a_task(served: Served) -> None:
-    text = served.talk(served.stdio("--commands", "allow"), lambda client: a_life(client, "one", served.folder))
-    assert text == "hello one\n"
+    assert served.over_stdio(lambda client: a_life(client, "one", served.folder)) == "hello one\n"
+
+
+def test_a_client_over_http_lists_previews_creates_runs_and_reads_a_task_as_its_token_says(served: Served) -> None:
+    secret = served.token("read", "run", "write")
+    assert served.over_http(secret, lambda client: a_life(client, "two", served.folder)) == "hello two\n"
+
+    async def asked(client: Client) -> tuple[Any, Any]:
+        seen = await called(client, "schedule_get", task="two")
+        return seen, await client.call_tool("schedule_delete", {"task": "two"})
+
+    seen, no = served.over_http(served.token("read"), asked)
+    assert seen["recent"][0]["opened_by_whom"] == "for read run write over mcp"
+    assert no.is_error
+    assert no.structured_content["reason"] == "not_allowed"
