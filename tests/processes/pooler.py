@@ -24,6 +24,8 @@ class Pooler:
         self._target = target
         self._idle: queue.SimpleQueue[_Connection] = queue.SimpleQueue()
         self._sockets: list[socket.socket] = []
+        self._lock = threading.Lock()
+        self._closed = False
         self.clients = 0
         self.handed_out = 0
         """How often a connection was given to a client, for a transaction."""
@@ -35,16 +37,28 @@ class Pooler:
 
     def close(self) -> None:
         """End every connection on both sides."""
+        with self._lock:
+            self._closed = True
+            ours = list(self._sockets)
         self._listener.close()
-        for one in self._sockets:
+        for one in ours:
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
             one.close()
 
+    def _keep(self, one: socket.socket) -> None:
+        """Take a socket among those that are closed in the end; one that comes after the end is closed at once."""
+        with self._lock:
+            if not self._closed:
+                self._sockets.append(one)
+                return
+        one.close()
+        raise ConnectionAbortedError("the pooler is closed")
+
     def _open(self) -> "_Connection":
         raw = socket.socket(socket.AF_UNIX)
+        self._keep(raw)
         raw.connect(self._target)
-        self._sockets.append(raw)
         given = b"user\0postgres\0database\0postgres\0client_encoding\0utf8\0\0"
         raw.sendall(struct.pack("!II", len(given) + 8, 196608) + given)
         made = _Connection(raw=raw)
@@ -57,9 +71,9 @@ class Pooler:
         while True:
             try:
                 client, _ = self._listener.accept()
+                self._keep(client)
             except OSError:
                 return
-            self._sockets.append(client)
             self.clients += 1
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 

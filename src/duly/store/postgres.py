@@ -239,9 +239,13 @@ class ServerLine:
                 client_encoding="utf8",
                 tcp_user_timeout=SILENT_MS,
             )
-            before_us = clock.boottime_us()
-            [(backend, stamp_us)] = raw.execute(f"SELECT pg_backend_pid(), {STAMP}".encode()).fetchall()
-            after_us = clock.boottime_us()
+            try:
+                before_us = clock.boottime_us()
+                [(backend, stamp_us)] = raw.execute(f"SELECT pg_backend_pid(), {STAMP}".encode()).fetchall()
+                after_us = clock.boottime_us()
+            except BaseException:
+                raw.close()
+                raise
         except psycopg.Error as error:
             text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             kind = StoreAway if _is_for_good(error) else StoreSilent

@@ -247,7 +247,11 @@ class Ear:
                 if line.pooled:
                     line.close()  # a pooler keeps no session that could listen
                     return
-                line.raw.execute(f"LISTEN {CHANNEL}")
+                try:
+                    line.raw.execute(f"LISTEN {CHANNEL}")
+                except BaseException:
+                    line.close()
+                    raise
                 with self._lock:
                     self._raw = line.raw
                     self._heard = True
