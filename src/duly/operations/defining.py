@@ -54,7 +54,7 @@ def create(
 def check_project(name: str, projects: listing.Projects) -> None:
     """Refuse a project to which who asks has no right."""
     if projects is not None and key_of(name) not in projects:
-        raise Refused("not_allowed", f"this token has no right to the project {name}", details={"project": name})
+        raise Refused("not_allowed", "it belongs to a project that this token does not reach")
 
 
 def check_folder(session: Session, definition: Definition) -> None:

@@ -50,13 +50,16 @@ def why(
     *,
     alive: Collection[str] | None = None,
     boot: str | None = None,
+    projects: Collection[str] | None = None,
 ) -> Why:
     """Answer for a task (without `at`: its last instant, its next, and what is wrong now) or for a run (up to `at`).
 
-    `alive` are the holders known to live, `boot` is this boot; without them beats and leases are believed. Refused
-    `unknown_id` when the word means nothing; a removed task is found by its id.
+    `alive` are the holders known to live, `boot` is this boot; without them beats and leases are believed. Held to
+    `projects`, nothing of others is named. Refused `unknown_id` when the word means nothing; a removed task is found
+    by its id.
     """
     asking, run = asking_of(session, word, alive=alive, boot=boot)
+    asking = replace(asking, projects=projects)
     if run is not None:
         return _of_run(asking, run, at)
     return _standing(asking) if at is None else instant(asking, at)

@@ -14,6 +14,7 @@ from duly.core.skips import covering
 from duly.core.spans import write_instant
 from duly.core.task import Definition, timeout_of
 from duly.operations.budgets import budget_figures, lacks
+from duly.operations.listing import is_within
 from duly.operations.lookup import told
 from duly.operations.why_past import RULE_OF, hold_figures
 from duly.operations.why_then import Hold, off_at
@@ -172,10 +173,12 @@ def _budgets(asking: Asking, at: datetime) -> list[Trouble]:
 
 
 def taken_by(asking: Asking, key: str) -> dict[str, object]:
-    """Name a run that takes a limit now, and its task; the oldest of them."""
+    """Name a run that takes a limit now, and its task; the oldest of them that who asks may hear of."""
     for run in asking.session.runs.live():
         if key in run.taken:
             task = asking.session.tasks.by_id(run.task)
+            if not is_within(task, asking.projects):
+                continue
             return {"run": run.id, "taker": run.task if task is None else told(task)}
     return {}
 

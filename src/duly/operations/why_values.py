@@ -26,6 +26,8 @@ class Asking:
     versions: Versions
     alive: Collection[str] | None = None
     boot: str | None = None
+    projects: Collection[str] | None = None
+    """The keys of the projects of which who asks may hear; None: of all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

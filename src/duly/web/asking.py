@@ -80,5 +80,12 @@ def fence(
 
 def _why(ask: Ask, session: Session, id_: str, at: str | None) -> Response:
     moment = None if at is None else fields.instant(at, "at", session.now)
-    found = asked_why.why(session, id_, moment, alive=alive(ask.store, session), boot=ask.store.clock.lease_boot())
+    found = asked_why.why(
+        session,
+        id_,
+        moment,
+        alive=alive(ask.store, session),
+        boot=ask.store.clock.lease_boot(),
+        projects=ask.asker.projects,
+    )
     return answer(shapes_why.why(found))

@@ -41,6 +41,7 @@ from duly.store.store import Session, Store
 from duly.store.tokens import Kind
 from duly.web.pace import Pace
 from duly.web.problems import Unknown
+from duly.web.queries import refuse_unread
 from duly.web.reach import Reach
 
 PREFIX = "/api/v1"
@@ -196,6 +197,7 @@ def _asking(right: str) -> Any:
         house: House = request.app.state.house
         asker = asker_of(request, store, house)
         check_right(asker, right)
+        refuse_unread(request)
         return Ask(asker=asker, store=store, house=house)
 
     return Depends(ask, scope="function")
