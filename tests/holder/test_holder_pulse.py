@@ -20,7 +20,7 @@ def test_a_holder_that_turns_and_beats_has_no_trouble_however_long_it_lives(stag
     for _ in range(10):
         until_idle(holder)
         holder.heart.step()
-        assert pulse.trouble(holder, FIGURES) is None
+        assert pulse.trouble(holder) is None
         stage.clock.pass_(TRUST)
 
 
@@ -29,11 +29,11 @@ def test_a_holder_whose_rounds_stand_still_for_a_lease_says_so_until_they_go_on(
     until_idle(holder)
     stage.clock.pass_(LEASE)
     holder.heart.step()
-    assert pulse.trouble(holder, FIGURES) is None
+    assert pulse.trouble(holder) is None
     stage.clock.pass_(SECOND)
-    assert pulse.trouble(holder, FIGURES) == "its rounds stand still"
+    assert pulse.trouble(holder) == "its rounds stand still"
     until_idle(holder)
-    assert pulse.trouble(holder, FIGURES) is None
+    assert pulse.trouble(holder) is None
 
 
 def test_a_holder_whose_beats_are_not_answered_for_as_long_as_it_is_trusted_says_so(
@@ -51,12 +51,12 @@ def test_a_holder_whose_beats_are_not_answered_for_as_long_as_it_is_trusted_says
         with pytest.raises(StoreAway):
             holder.heart.step()
         until_idle(holder)
-        assert pulse.trouble(holder, FIGURES) == "no beat is answered"
+        assert pulse.trouble(holder) == "no beat is answered"
     holder.heart.step()
-    assert pulse.trouble(holder, FIGURES) is None
+    assert pulse.trouble(holder) is None
 
 
 def test_a_holder_that_was_asked_to_end_is_not_ready_any_more(stage: Stage) -> None:
     holder = stage.holder()
     holder.stop()
-    assert pulse.trouble(holder, FIGURES) == "stopping"
+    assert pulse.trouble(holder) == "stopping"

@@ -155,6 +155,7 @@ class Interface:
     def _house(self) -> "House":
         from duly.app import loops
         from duly.app.agents_web import with_door
+        from duly.holder import pulse
         from duly.web.frame import House
         from duly.web.reach import Reach
 
@@ -171,6 +172,7 @@ class Interface:
             switch=loops.switch,
             holder=self._holder.id,
             closing=self._closing,
+            trouble=lambda: pulse.trouble(self._holder),
         )
         return with_door(house)
 

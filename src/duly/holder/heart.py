@@ -39,7 +39,7 @@ class Heart:
         self._store = store
         self._holder = holder
         self._boot = boot
-        self._figures = figures
+        self.figures = figures
         self._holdings = holdings
         self.on_believed: Callable[[int], None] = lambda _until_us: None
         """Told after each beat until when our keepers may believe us."""
@@ -56,7 +56,7 @@ class Heart:
         # Trust counts from before the first byte was sent, waiting for the lock included.
         sent_us = self._store.clock.trust_us()
         with self._store.write(patience_s=self.patience_s, first=True) as session:
-            end_us = session.lease_us + self._figures.lease_us
+            end_us = session.lease_us + self.figures.lease_us
             ours = session.runs.beat(list(vouched), holder=self._holder, boot=self._boot, end_us=end_us)
             registered = session.holders.beat(
                 self._holder,
@@ -66,11 +66,11 @@ class Heart:
                 claims_lost=self.claims_lost,
             )
             held = [run.id for run in session.runs.held_by(self._holder) if run.handed_to is None]
-        self._holdings.extend(ours, sent_us + self._figures.trust_us)
+        self._holdings.extend(ours, sent_us + self.figures.trust_us)
         self.answered_us = sent_us
         now_us = self._store.clock.trust_us()
         self.distrust.note(self._store.clock.ahead_us(), now_us=now_us, round_trip_us=now_us - sent_us)
-        self.on_believed(sent_us + self._figures.trust_us)
+        self.on_believed(sent_us + self.figures.trust_us)
         return Beaten(
             ours=len(ours),
             lost=tuple(one for pair, one in vouched.items() if pair not in ours and self._holdings.knows(one.run.id)),

@@ -2,18 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from duly.holder.figures import Figures
-
 if TYPE_CHECKING:
     from duly.holder.holder import Holder
 
 
-def trouble(holder: "Holder", figures: Figures) -> str | None:
+def trouble(holder: "Holder") -> str | None:
     """Say what keeps a holder from its work; None where all turns. Safe from any thread, and asks nothing of the store.
 
     A round takes moments, and a beat is answered in moments too, so that one lease without them is no chance.
     """
-    clock = holder.store.clock
+    clock, figures = holder.store.clock, holder.heart.figures
     if holder.stopping:
         return "stopping"
     looked_us = holder.noticing.looked_us

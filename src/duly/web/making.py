@@ -35,8 +35,10 @@ NOUNS = (
     "defaults",
     "preview",
     "tokens",
+    "streams",
+    "logs",
 )
-OUTSIDE: tuple[str, ...] = ("login", "manual")
+OUTSIDE: tuple[str, ...] = ("login", "manual", "health")
 
 
 def make_app(house: House) -> ASGIApp:
