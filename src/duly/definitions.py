@@ -30,6 +30,7 @@ from duly.core.amounts import BOUND_MOST
 from duly.core.definition_json import ACTION_KINDS, ACTION_NAMES, RULE_NAMES, TOP, definition_from_json
 from duly.core.field import Field as Row
 from duly.core.fields import FIELDS, LABEL_KEY_MOST, LABEL_VALUE_MOST, NAME_MOST, TRIGGERS_MOST
+from duly.core.http_reading import METHODS
 from duly.core.matching import EXPRESSION_MOST
 from duly.core.reading import read_field, refuse_unknown, shown
 from duly.core.rule_fields import PATTERN_MOST, RULES, WEIGHT_MOST, WORD_MOST
@@ -271,6 +272,11 @@ def _schema(field: Row) -> dict[str, Any]:
         "success": SUCCESS,
         "session": SESSION,
         "goal": GOAL,
+        "url": {**texts, "minLength": 1, "maxLength": field.most},
+        "method": {"enum": list(METHODS)},
+        "headers": {"type": "object", "maxProperties": field.most, "additionalProperties": texts},
+        "body": texts,
+        "secret": {**texts, "minLength": 1},
         "budget": _amounts("runs", "tokens", per=True),
         "estimate": _amounts("tokens"),
         "gate": GATE,

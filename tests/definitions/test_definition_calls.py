@@ -87,6 +87,6 @@ def test_a_call_that_means_nothing_is_refused_with_its_field(name: str) -> None:
 
 def test_the_schema_of_a_definition_tells_of_calls() -> None:
     action = json_schema()["$defs"]["Action"]["properties"]
-    assert set(action["kind"]["enum"]) == {"command", "call", "agent"}
+    assert set(action["kind"]["enum"]) == {"command", "call", "agent", "http"}
     assert action["function"]["anyOf"][0]["pattern"]
     assert action["in"]["anyOf"][0]["enum"] == ["child", "thread"]

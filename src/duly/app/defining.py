@@ -29,9 +29,17 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("duly")
 RULE_NAMES = frozenset(field.name for field in RULES)
 PLAIN = ("project", "zone", "description", "labels", "enabled")
-WORKS = ("call", "command", "shell", "agent")
+WORKS = ("call", "command", "shell", "agent", "url")
 OF_AGENT = ("prompt", "prompt_file", "model", "worktree")
-OF_ACTION = {"args": "args", "place": "in", "cwd": "cwd", "env": "env", **{name: name for name in OF_AGENT}}
+OF_HTTP = ("method", "headers", "body", "sign")
+OF_ACTION = {
+    "args": "args",
+    "place": "in",
+    "cwd": "cwd",
+    "env": "env",
+    **{name: name for name in (*OF_AGENT, *OF_HTTP)},
+}
+GOES_WITH = {**dict.fromkeys(OF_AGENT, "agent="), **dict.fromkeys(OF_HTTP, "url="), "env": "command= and shell="}
 KNOWN = (*WORKS, *PLAIN, *OF_ACTION, *sorted(RULE_NAMES))
 SOURCE = "library"
 ON_STOP = BY_KEY["serve.on_stop"].words
@@ -54,7 +62,9 @@ def wanted(name: str, times: Sequence[str], work: Mapping[str, Any]) -> Wanted:
     refuse_unknown(work, KNOWN, "")
     action, function = _action(work)
     if action is None:
-        raise Invalid("what shall be done is missing", field="action", hint="one of call=, command=, shell= and agent=")
+        raise Invalid(
+            "what shall be done is missing", field="action", hint="one of call=, command=, shell=, agent= and url="
+        )
     rules = {key: _plain(value) for key, value in work.items() if key in RULE_NAMES}
     given = {key: work[key] for key in PLAIN if key in work}
     return Wanted(
@@ -99,14 +109,16 @@ def _action(work: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str | None]
         action = {"kind": "command", "argv": _words(work["command"])}
     elif said == ["agent"]:
         action = {"kind": "agent", "agent": work["agent"]}
+    elif said == ["url"]:
+        action = {"kind": "http", "url": work["url"]}
     else:
         action = {"kind": "command", "shell": work["shell"]}
     for option, field in OF_ACTION.items():
         if option in work:
             if field not in FIELDS_OF[action["kind"]]:
-                goes = "agent=" if option in OF_AGENT else "command= and shell=" if option == "env" else "call="
-                a = "an" if action["kind"] == "agent" else "a"
-                raise Invalid(f"{a} {action['kind']} takes none", field=f"action.{field}", hint=f"it goes with {goes}")
+                goes = GOES_WITH.get(option, "call=")
+                what = {"agent": "an agent", "http": "a webhook"}.get(action["kind"], f"a {action['kind']}")
+                raise Invalid(f"{what} takes none", field=f"action.{field}", hint=f"it goes with {goes}")
             action[field] = work[option]
     return action, function
 

@@ -89,6 +89,12 @@ class Work(Options, total=False):
     """In the place of `prompt`: read at each start, from the folder to work in."""
     model: str
     worktree: bool
+    url: str
+    """An address that is sent to."""
+    method: str
+    headers: Mapping[str, str]
+    body: str
+    sign: str
 
 
 class Serving(TypedDict, total=False):

@@ -1,8 +1,9 @@
-"""What a command line says shall be done: a command, a shell line, a function to call, or an agent to prompt."""
+"""What a command line says shall be done: a command, a shell line, a function, an agent to prompt, an address."""
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from duly.cli.fields import spelled
 from duly.cli.table import plain
@@ -11,9 +12,17 @@ from duly.core.agent_reading import bound_to
 from duly.errors import Invalid
 
 PROMPT_SHOWN = 120
-SAYS = ("argv", "shell", "function", "agent")
+SAYS = ("argv", "shell", "function", "agent", "url")
 """Fields each of which alone says what shall be done."""
-KIND_BY: Mapping[str, str] = {"argv": "command", "shell": "command", "function": "call", "agent": "agent"}
+KIND_BY: Mapping[str, str] = {
+    "argv": "command",
+    "shell": "command",
+    "function": "call",
+    "agent": "agent",
+    "url": "http",
+}
+TOLD: Mapping[str, str] = {"agent": "an agent", "http": "a webhook"}
+"""Kinds of actions that are not called a `kind` in a sentence."""
 OF_KIND: Mapping[str, str] = {
     "args": "--call package.module:function",
     "in": "--call package.module:function",
@@ -24,6 +33,10 @@ OF_KIND: Mapping[str, str] = {
     "session": "--agent AGENT",
     "goal": "--agent AGENT",
     "worktree": "--agent AGENT",
+    "method": "--url URL",
+    "headers": "--url URL",
+    "body": "--url URL",
+    "sign": "--url URL",
 }
 """Options that go with some kinds of action only, and with which."""
 
@@ -36,13 +49,14 @@ def check_words(extra: tuple[str, ...], given: Mapping[str, object]) -> None:
             "it is missing: what shall be done?",
             field="action.argv",
             hint="duly add NAME --when WHEN -- COMMAND ARG…, or --shell LINE, or --call package.module:function,"
-            " or --agent AGENT --prompt TEXT",
+            " or --agent AGENT --prompt TEXT, or --url URL",
         )
     kind = KIND_BY[said]
     for name, with_what in OF_KIND.items():
         if given.get(name) and name not in FIELDS_OF[kind]:
-            article = "an" if kind == "agent" else "a"
-            raise Invalid(f"{article} {kind} takes none", field=f"action.{name}", hint=f"it goes with {with_what}")
+            raise Invalid(
+                f"{TOLD.get(kind, f'a {kind}')} takes none", field=f"action.{name}", hint=f"it goes with {with_what}"
+            )
 
 
 def what_is_said(extra: tuple[str, ...], given: Mapping[str, object], *, verb: str) -> str | None:
@@ -65,14 +79,23 @@ def kind_of(given: Mapping[str, object]) -> str:
     return next((KIND_BY[name] for name in SAYS if given.get(name)), "command")
 
 
+def read_files(given: dict[str, Any]) -> None:
+    """Put texts that lie in files, as `@FILE` names them, where these were named."""
+    for name in ("prompt", "body"):
+        if given[name] is not None:
+            from duly.cli.running import text_or_file
+
+            given[name] = text_or_file(given[name], f"--{name}")
+
+
 def takes_folder(given: Mapping[str, object]) -> bool:
-    """Say whether what is done works in a folder of its own; in a thread it works in its process's."""
-    return given.get("in") != "thread"
+    """Say whether what is done works in a folder: a thread has its process's, and what is sent needs none."""
+    return given.get("in") != "thread" and given.get("url") is None
 
 
 def kind_told(action: Mapping[str, object]) -> str:
     """Give the word before what is done."""
-    return {"call": "calls", "agent": "prompts"}.get(str(action.get("kind")), "command")
+    return {"call": "calls", "agent": "prompts", "http": "sends"}.get(str(action.get("kind")), "command")
 
 
 def action_text(action: Mapping[str, object]) -> str:
@@ -81,6 +104,8 @@ def action_text(action: Mapping[str, object]) -> str:
 
     if action.get("kind") == "agent":
         return _prompt_text(action)
+    if action.get("kind") == "http":
+        return f"{action.get('method', 'POST')} {action['url']}"
     if action.get("kind") != "call":
         return command_text(action)
     args = action.get("args") or ()

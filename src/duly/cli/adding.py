@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from duly.cli import out
-from duly.cli.actions import action_text, check_words, kind_of, kind_told, takes_folder, unfound
+from duly.cli.actions import action_text, check_words, kind_of, kind_told, read_files, takes_folder, unfound
 from duly.cli.fields import gathered, options
 from duly.cli.frame import settings
 from duly.cli.moments import coming_text
@@ -37,10 +37,7 @@ def _add(name: str, extra: tuple[str, ...], dry_run: bool, **given: Any) -> None
     if not given["triggers"]:
         raise Invalid("it is missing", field="triggers", hint="--when 'daily 09:00', or --when manual")
     check_words(extra, given)
-    if given["prompt"] is not None:
-        from duly.cli.running import text_or_file
-
-        given["prompt"] = text_or_file(given["prompt"], "--prompt")
+    read_files(given)
     if takes_folder(given):
         given["cwd"] = _folder(given["cwd"], given["project"])
     wanted = gathered({"name": name, **given})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from duly.cli import out
-from duly.cli.actions import KIND_BY, SAYS, action_text, kind_told, what_is_said
+from duly.cli.actions import KIND_BY, SAYS, action_text, kind_told, read_files, what_is_said
 from duly.cli.fields import AMOUNTS, cleared, gathered, options, spelled
 from duly.cli.frame import settings
 from duly.cli.joining import absolute, hint, open_for_change
@@ -44,6 +44,11 @@ DOING = frozenset(
         "session",
         "goal",
         "worktree",
+        "url",
+        "method",
+        "headers",
+        "body",
+        "sign",
     )
 )
 
@@ -86,10 +91,7 @@ def _patch(extra: tuple[str, ...], given: dict[str, Any]) -> dict[str, object]:
     said = what_is_said(extra, {"argv": argv, **given}, verb="duly edit TASK")
     if given["cwd"] is not None:
         given["cwd"] = absolute(given["cwd"], "action.cwd")
-    if given["prompt"] is not None:
-        from duly.cli.running import text_or_file
-
-        given["prompt"] = text_or_file(given["prompt"], "--prompt")
+    read_files(given)
     patch = gathered({"argv": argv, **given})
     _other_prompt(patch)
     _whole_amounts(patch)

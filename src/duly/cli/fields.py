@@ -24,6 +24,7 @@ SPELLED: Mapping[str, str] = {
     "action.argv": "COMMAND",
     "action.function": "--call",
     "rules.permissions": "--permission",
+    "action.headers": "--header",
     "instant": "INSTANT",
     # What is no field of a definition, in the words of the commands that take it.
     "key": "--key",
@@ -40,6 +41,8 @@ CLEARED: Mapping[str, Field] = {
     **{name: BY_PATH[path] for name, path in (("description", "description"), ("env", "action.env"))},
     **{name: BY_PATH[path] for name, path in (("cwd", "action.cwd"), ("label", "labels"), ("labels", "labels"))},
     **{name: BY_PATH[f"action.{name}"] for name in ("args", "in", "model", "session", "goal", "worktree")},
+    **{name: BY_PATH[f"action.{name}"] for name in ("method", "headers", "body", "sign")},
+    "header": BY_PATH["action.headers"],
     "permission": BY_PATH["rules.permissions"],
     "limit": BY_PATH["rules.limits"],
 }
@@ -79,7 +82,8 @@ def _option(field: Field, editing: bool) -> click.Option:
         return click.Option([name, field.name], is_flag=True, help=text)
     return click.Option(
         [name, field.name],
-        multiple=field.kind in {"pairs", "env", "triggers", "weights", "words", "permissions", "success", "channels"},
+        multiple=field.kind
+        in {"pairs", "env", "triggers", "weights", "words", "permissions", "success", "channels", "headers"},
         metavar=_metavar(field),
         # What is not given to an edit stays as it is; only rules can go back to a default.
         help=field.help if editing and field.place[0] != "rules" else _help(field),
@@ -120,6 +124,8 @@ def _json_of(field: Field, value: object) -> object:
         return field.name not in SWITCHED_OFF
     if field.kind in {"pairs", "env"}:
         return _pairs(field, cast(Sequence[str], value))
+    if field.kind == "headers":
+        return _headers(field, cast(Sequence[str], value))
     if field.kind == "permissions":
         return [_permission(field, word) for word in cast(Sequence[str], value)]
     if field.kind == "success":
@@ -162,7 +168,7 @@ def cleared(names: Sequence[str]) -> dict[str, object]:
     for name in names:
         word, dot, entry = name.strip().removeprefix("--").partition(".")
         field = CLEARED.get(word.replace("-", "_").lower())
-        if field is None or (dot and field.kind not in {"pairs", "env", "weights"}):
+        if field is None or (dot and field.kind not in {"pairs", "env", "weights", "headers"}):
             raise Invalid(
                 f"there is nothing to clear by the name {shown(name)}",
                 field="--clear",
@@ -195,6 +201,21 @@ def _weights(field: Field, words: Sequence[str]) -> dict[str, int]:
             raise Invalid(f"{shown(key)} is given twice", field=field.path, text=word, at=0)
         weights[key] = whole_number(number, field.path) if mark else 1
     return weights
+
+
+def _headers(field: Field, words: Sequence[str]) -> dict[str, str]:
+    """Read NAME: VALUE, as it stands in a request."""
+    headers: dict[str, str] = {}
+    for word in words:
+        name, mark, text = word.partition(":")
+        name = name.strip()
+        if not mark:
+            hint = "NAME: VALUE"
+            raise Invalid(f"{shown(word)} has no colon", field=field.path, text=word, at=len(word), hint=hint)
+        if name in headers:
+            raise Invalid(f"{shown(name)} is given twice", field=field.path, text=word, at=0)
+        headers[name] = text.strip()
+    return headers
 
 
 def _permission(field: Field, word: str) -> dict[str, str]:

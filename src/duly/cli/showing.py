@@ -111,14 +111,23 @@ def _schedule(shown: "TaskShown", zone: "ZoneInfo | None", now: datetime) -> Row
         ("next", coming or _no_next(shown)),
         *_sources(shown, now),
         (kind_told(action), plain(action_text(action))),
-        ("in", plain(str(action.get("cwd") or "")) + (" (the project's folder)" if "cwd" in inherited else "")),
+        *([] if action.get("kind") == "http" else [_folder(action, inherited)]),
     ]
+    headers = cast(Mapping[str, str], action.get("headers") or {})
+    if headers:
+        rows.append(("with", plain("\n".join(f"{name}: {text}" for name, text in headers.items()))))
+    if action.get("sign"):
+        rows.append(("signed", plain(f"with {action['sign']}")))
     env = cast(Mapping[str, str], action.get("env") or {})
     if env:
         rows.append(("env", plain(" ".join(f"{key}={value}" for key, value in env.items()))))
     if definition.labels:
         rows.append(("labels", plain(" ".join(f"{key}={value}" for key, value in definition.labels.items()))))
     return rows
+
+
+def _folder(action: Mapping[str, object], inherited: Mapping[str, str]) -> tuple[str, str]:
+    return "in", plain(str(action.get("cwd") or "")) + (" (the project's folder)" if "cwd" in inherited else "")
 
 
 def _no_next(shown: "TaskShown") -> str:

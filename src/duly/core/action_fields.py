@@ -21,6 +21,10 @@ GOAL_LEAST = 1_000
 GOAL_MOST = 1_000_000_000
 OBJECTIVE_MOST = 5_000
 """Characters of a goal, with all that is put into it: it is told again in each further turn."""
+URL_MOST = 2_000
+HEADERS_MOST = 50
+SENT_MOST = 256 * 1024
+"""Bytes of a body that a webhook sends."""
 
 ACTION: tuple[Field, ...] = (
     Field(
@@ -144,6 +148,47 @@ ACTION: tuple[Field, ...] = (
         metavar="TOKENS",
     ),
     Field(
+        name="url",
+        place=("action", "url"),
+        kind="url",
+        help="an address to send to, in place of -- COMMAND; ${NAME} in it is a secret of who serves",
+        most=URL_MOST,
+        metavar="URL",
+    ),
+    Field(
+        name="method",
+        place=("action", "method"),
+        kind="method",
+        help="the method by which it is sent",
+        default="POST",
+        metavar="METHOD",
+    ),
+    Field(
+        name="headers",
+        place=("action", "headers"),
+        kind="headers",
+        help="a header to send; ${NAME} in it is a secret (may be repeated)",
+        default={},
+        most=HEADERS_MOST,
+        metavar="NAME: VALUE",
+    ),
+    Field(
+        name="body",
+        place=("action", "body"),
+        kind="body",
+        help="what is sent; @FILE is read now, @@… begins with @",
+        default_text="the run as JSON",
+        most=SENT_MOST,
+        metavar="TEXT|@FILE",
+    ),
+    Field(
+        name="sign",
+        place=("action", "sign"),
+        kind="secret",
+        help="sign what is sent with the secret of this name",
+        metavar="SECRET-NAME",
+    ),
+    Field(
         name="cwd",
         place=("action", "cwd"),
         kind="path",
@@ -179,5 +224,6 @@ FIELDS_OF: Mapping[str, tuple[str, ...]] = {
         "worktree",
         "cwd",
     ),
+    "http": ("url", "method", "headers", "body", "sign"),
 }
 """The kinds of actions, and the fields that each of them has."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import cast
 
-from duly.core import agent_reading, spans, trigger_json
+from duly.core import agent_reading, http_reading, spans, trigger_json
 from duly.core.action_fields import ACTION, FIELDS_OF
 from duly.core.amounts import Allowance, Amounts, allowance_to_json, estimate_to_json
 from duly.core.field import Field
@@ -186,6 +186,8 @@ def _check_action(action: Mapping[str, object]) -> None:
         )
     if action["kind"] == "agent":
         agent_reading.check(action)
+    if action["kind"] == "http":
+        http_reading.check(action)
     if action["kind"] == "call":
         if "function" not in action:
             raise Invalid(

@@ -33,6 +33,11 @@ Kind = Literal[
     "channels",
     "session",
     "goal",
+    "url",
+    "method",
+    "headers",
+    "body",
+    "secret",
 ]
 
 

@@ -252,6 +252,12 @@ def _read_of_agent(field: Field, value: object) -> object:
     return agent_reading.read(field, value)
 
 
+def _read_of_http(field: Field, value: object) -> object:
+    from duly.core import http_reading
+
+    return http_reading.read(field, value)
+
+
 def _read_amounts(field: Field, value: object) -> object:
     from duly.core import amount_reading
 
@@ -380,4 +386,5 @@ _READERS: Mapping[Kind, Callable[[Field, object], object]] = {
     "channels": _read_channels,
     "session": _read_of_agent,
     "goal": _read_of_agent,
+    **dict.fromkeys(("url", "method", "headers", "body", "secret"), _read_of_http),
 }

@@ -124,7 +124,12 @@ CROWD: tuple[Field, ...] = (
 )
 
 ATTEMPTS: tuple[Field, ...] = (
-    _rule("timeout", "span", "how long one attempt may take", default_text="24h for a command, 30m for an agent"),
+    _rule(
+        "timeout",
+        "span",
+        "how long one attempt may take",
+        default_text="24h for a command, 30m for an agent, 5m for a webhook",
+    ),
     _rule("idle_timeout", "span", "how long an attempt may be silent", default_text="none; 10m for an agent"),
     _rule(
         "leftovers",

@@ -191,6 +191,14 @@ SETTINGS: tuple[Setting, ...] = (
         flag="",
         help="the URL by which others reach this host's interface, as a proxy before it has it",
     ),
+    Setting(
+        key="http.inside",
+        kind="switch",
+        variable="DULY_HTTP_INSIDE",
+        flag="",
+        help="send webhooks to names that lead to addresses of this machine or of a private network",
+        default=False,
+    ),
 )
 BY_KEY: Mapping[str, Setting] = {setting.key: setting for setting in SETTINGS}
 SECTIONS = tuple(dict.fromkeys(key.partition(".")[0] for key in BY_KEY if "." in key))

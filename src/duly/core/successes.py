@@ -14,7 +14,7 @@ from duly.core.spans import write_instant
 PARTS = ("exit", "matches", "file")
 TEXT_MOST = 65_536
 """Bytes of a command's output, or characters of an agent's answer, of which `matches` is asked: the last ones."""
-KINDS: Mapping[str, tuple[str, ...]] = {"command": PARTS, "agent": ("matches", "file")}
+KINDS: Mapping[str, tuple[str, ...]] = {"command": PARTS, "agent": ("matches", "file"), "http": ("matches",)}
 """What can be asked of which kind of action."""
 SHOWN_MOST = 120
 

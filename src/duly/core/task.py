@@ -29,6 +29,7 @@ DEFAULT_TIMEOUT: Mapping[str, timedelta] = {
     "command": timedelta(hours=24),
     "call": timedelta(hours=24),
     "agent": timedelta(minutes=30),
+    "http": timedelta(minutes=5),
 }
 DEFAULT_ON_INTERRUPT: Mapping[str, OnInterrupt] = {"agent": "resume"}
 DEFAULT_IDLE_TIMEOUT: Mapping[str, timedelta] = {"agent": timedelta(minutes=10)}

@@ -249,8 +249,8 @@ def _check_name(session: Session, task: Task, definition: Definition) -> None:
 def _check_folder(session: Session, task: Task, definition: Definition) -> None:
     """Refuse to take away the folder in which a task works where its project has none to give it."""
     had = task.broken is None and task.definition.action.get("cwd") is not None
-    if definition.action["kind"] == "call":
-        return  # without one it works where its holder does
+    if definition.action["kind"] in ("call", "http"):
+        return  # without one it works where its holder does, or in none
     if had and session.defaults.fill_in(definition).action.get("cwd") is None:
         project = definition.project
         raise Invalid(

@@ -36,6 +36,7 @@ UNSAID: Mapping[str, Mapping[str, object]] = {
         "worktree": False,
         "cwd": None,
     },
+    "http": {"method": "POST", "headers": {}, "body": None, "sign": None},
 }
 """Fields of an action that are shown also where nothing was said of them, by its kind."""
 PUBLIC_STATE: Mapping[str, str] = {"held": "running"}

@@ -49,9 +49,9 @@ def make(text: str, facts: Facts) -> str:
             value = told[found[0]]
             fenced = fenced or isinstance(value, str)
             return _fence(value, mark, facts) if isinstance(value, str) else json.dumps(value)
-        plain = None if found[1] == "event" else _value(found[1], found[2], found[3], facts)
-        asked = asked or (plain is not None and found[1] == "input")
-        return found[0] if plain is None else plain
+        text = None if found[1] == "event" else plain(found[1], found[2], found[3], facts)
+        asked = asked or (text is not None and found[1] == "input")
+        return found[0] if text is None else text
 
     made = PLACE.sub(put, text)
     if facts.input and not asked:
@@ -109,7 +109,7 @@ def _fence(text: str, mark: str, facts: Facts) -> str:
     return f"{fenced} ({EVENT_MOST:,} of {len(text):,} characters{where})"
 
 
-def _value(name: str, path: str, form: str | None, facts: Facts) -> str | None:
+def plain(name: str, path: str, form: str | None, facts: Facts) -> str | None:
     """Give what a place stands for, None where it names nothing that there is."""
     if path:
         return None

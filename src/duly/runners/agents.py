@@ -18,6 +18,7 @@ from duly.runners.nurseries import Nursery
 from duly.runners.opencode.servers import Servers
 from duly.runners.prompting import not_begun
 from duly.runners.streams import Streams
+from duly.runners.webhook.reach import Reach
 from duly.secrets import Secrets
 
 Facts = Mapping[str, object]
@@ -37,6 +38,8 @@ class Agents:
     secrets: Secrets = field(default_factory=Secrets)
     streams: Streams = field(default_factory=Streams)
     servers: Servers = field(default_factory=Servers)
+    reach: Reach = field(default_factory=Reach)
+    """How far this host lets webhooks go."""
 
 
 class Prompted:

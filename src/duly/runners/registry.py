@@ -12,6 +12,7 @@ from duly.runners.command import Command
 from duly.runners.faulty import Faulty
 from duly.runners.gates import Asking
 from duly.runners.nurseries import Nursery
+from duly.runners.webhook.runner import Webhook
 
 GROUP = "duly.runners"
 
@@ -28,6 +29,7 @@ class Registry:
             "command": lambda: Command(self.nursery, secrets=self.agents.secrets),
             "call": lambda: Call(self.nursery, self.agents.secrets),
             "agent": lambda: Prompted(self.nursery, self.agents),
+            "http": lambda: Webhook(self.agents.secrets, self.agents.streams, self.agents.reach),
             **(extra or {}),
         }
 
