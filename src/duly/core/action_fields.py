@@ -227,3 +227,18 @@ FIELDS_OF: Mapping[str, tuple[str, ...]] = {
     "http": ("url", "method", "headers", "body", "sign"),
 }
 """The kinds of actions, and the fields that each of them has."""
+UNSAID: Mapping[str, Mapping[str, object]] = {
+    "command": {"cwd": None, "env": {}},
+    "call": {"args": [], "in": "child", "cwd": None, "env": {}},
+    "agent": {
+        "prompt": None,
+        "prompt_file": None,
+        "model": None,
+        "session": {"use": "new"},
+        "goal": None,
+        "worktree": False,
+        "cwd": None,
+    },
+    "http": {"method": "POST", "headers": {}, "body": None, "sign": None},
+}
+"""Fields of an action that are shown also where nothing was said of them, by its kind."""

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from duly.core import spoken
+from duly.core.action_fields import UNSAID
 from duly.core.definition_json import action_to_json, rule_to_json
 from duly.core.limits import Limit
 from duly.core.questions import Question
@@ -24,21 +25,6 @@ if TYPE_CHECKING:
     from duly.store.projects import Project
     from duly.store.rows import HolderRow, Pause, Written
 
-UNSAID: Mapping[str, Mapping[str, object]] = {
-    "command": {"cwd": None, "env": {}},
-    "call": {"args": [], "in": "child", "cwd": None, "env": {}},
-    "agent": {
-        "prompt": None,
-        "prompt_file": None,
-        "model": None,
-        "session": {"use": "new"},
-        "goal": None,
-        "worktree": False,
-        "cwd": None,
-    },
-    "http": {"method": "POST", "headers": {}, "body": None, "sign": None},
-}
-"""Fields of an action that are shown also where nothing was said of them, by its kind."""
 PUBLIC_STATE: Mapping[str, str] = {"held": "running"}
 
 
