@@ -52,7 +52,7 @@ def test_what_was_answered_is_kept_in_the_log_with_its_status_and_headers(receiv
     assert "< x-kind: answer" in log
     assert log.endswith("\n\nmade it\n")
     assert "id=17" not in log
-    assert outcome.log_bytes == len(log)
+    assert outcome.log_bytes == len(log.encode())
 
 
 def test_secrets_stand_in_address_and_headers_by_name_and_are_masked_where_they_are_told(
