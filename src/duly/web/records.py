@@ -45,7 +45,7 @@ _run: Shape = {
     "usage": "any",
     "question": "text?",
     "log_bytes": "whole",
-    "log_cut": "truth",
+    "log_cut": "whole",
     "attempts": "[object]",
     "notices": "[object]",
 }
@@ -215,7 +215,7 @@ RUN_EXAMPLE: Example = {
     "usage": None,
     "question": None,
     "log_bytes": 512,
-    "log_cut": False,
+    "log_cut": 0,
     "attempts": [],
     "notices": [],
 }

@@ -45,19 +45,20 @@ def all_(
         return listed(page, [listing.shape(one) for one in found], following)
 
 
-@router.post(
-    "/tasks",
-    **described(
-        "Define a task",
-        right="write",
-        status=201,
-        body=DEFINITION,
-        example=DEFINITION_EXAMPLE,
-        answer="task",
-        errors=(409,),
-        headers={"Location": "where it is", **ETAG},
-    ),
+MADE = described(
+    "Define a task",
+    right="write",
+    status=201,
+    body=DEFINITION,
+    example=DEFINITION_EXAMPLE,
+    answer="task",
+    errors=(409,),
+    headers={"Location": "where it is", **ETAG},
 )
+MADE["responses"][200] = described("What it would be", right="write", answer="task")["responses"][200]
+
+
+@router.post("/tasks", **MADE)
 def create(ask: Writes, body: Asked, dry_run: Dry = False) -> Response:
     """Define a task, whole or not at all; `dry_run` judges it in the same way (200)."""
     done = defining.create(
