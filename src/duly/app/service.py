@@ -80,7 +80,7 @@ def serve(
         with (
             stopped_by_signals(holder.stop),
             served(store, web, tell, holder=holder, environ=os.environ) as url,
-            looked_after(store, tell, passive=passive),
+            looked_after(store, tell, passive=passive, who=holder.id),
         ):
             holder.start()
             _tell_ready(str(address), holder.id, url, as_json=as_json)
@@ -99,19 +99,22 @@ def _tell_ready(store: str, holder: str, url: str | None, *, as_json: bool) -> N
 
 
 @contextmanager
-def looked_after(store: Store, tell: Tell, *, passive: bool = False) -> Iterator[None]:
-    """Look after the loop files of this host while inside; who is passive starts nothing, and leaves them alone."""
+def looked_after(store: Store, tell: Tell, *, who: str, passive: bool = False) -> Iterator[None]:
+    """Look after the loop files of this host and tell of what happens while inside; who is passive does neither."""
     if passive:
         yield
         return
     from duly.app.loops import Watching
+    from duly.notify.notifying import Notifying
 
-    watching = Watching(store, os.environ, tell)
+    watching, notifying = Watching(store, os.environ, tell), Notifying(store, os.environ, tell, who=who)
     watching.start()
+    notifying.start()
     try:
         yield
     finally:
         watching.stop()
+        notifying.stop()
 
 
 def opened(address: Place, *, allow_network_fs: bool = False) -> Store:

@@ -58,6 +58,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "budget": ("budgets", "set, list and remove what may be spent in a day or a month"),
     "token": ("tokens", "make, list and revoke what programs ask with over the network"),
     "open": ("tokens", "open the interface of who serves here in a browser, logged in"),
+    "channel": ("channels", "set, list, test and remove where people and programs are told"),
     "holders": ("holding", "list the processes that serve this store"),
     "outages": ("outages", "list when nobody served, and what was missed by it"),
     "drain": ("draining", "let those who serve end what they run, and leave"),

@@ -150,6 +150,10 @@ class Notices:
         self._line.many(INSERT, rows)
         return len(rows)
 
+    def known(self, causes: Iterable[str]) -> set[str]:
+        """Those of these causes of which anybody was told, or will be."""
+        return {row[0] for row in self._line.many(KNOWN, [(cause,) for cause in sorted(set(causes))])}
+
     def waiting(self, channel: str, most: int = PAGE) -> list[Outgoing]:
         """What waits for a channel, the oldest first."""
         return [_of(row) for row in self._line.rows(WAITING, of_channel=key_of(channel), most=most)]

@@ -1,0 +1,12 @@
+"""What keeps a message from its channel."""
+
+from datetime import timedelta
+
+
+class NotSent(Exception):
+    """A channel did not take a message: why in words, and how long it asked us to wait, where it did."""
+
+    def __init__(self, told: str, *, wait: timedelta | None = None) -> None:
+        super().__init__(told)
+        self.told = told
+        self.wait = wait

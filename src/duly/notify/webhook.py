@@ -1,0 +1,77 @@
+"""The plain webhook: a message by POST, signed where the channel has a secret, in the form of Standard Webhooks."""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import ipaddress
+from datetime import datetime, timedelta
+from urllib.parse import urlsplit
+
+from duly import __version__
+from duly.notify.messages import Message
+from duly.notify.outcome import NotSent
+
+CONNECT_WITHIN_S = 5.0
+ANSWER_WITHIN_S = 15.0
+PREFIX = "whsec_"
+"""Before a secret that is written in base64, as Standard Webhooks has it."""
+RETRY_AFTER_MOST = 86_400
+
+
+def send(url: str, message: Message, *, secret: str | None, now: datetime) -> None:
+    """Send a message; NotSent where anything but a 2xx is answered, or nothing. Redirections are not followed."""
+    import httpx2
+
+    headers = {"Content-Type": "application/json; charset=utf-8", "User-Agent": f"duly/{__version__}"}
+    headers |= {"Idempotency-Key": message.id} | signed(message, secret, now)
+    timeout = httpx2.Timeout(ANSWER_WITHIN_S, connect=CONNECT_WITHIN_S)
+    try:
+        with (
+            httpx2.Client(timeout=timeout, follow_redirects=False, trust_env=not _is_here(url)) as client,
+            # Of the answer only its head is read: whatever a receiver says in its body is nothing to us.
+            client.stream("POST", url, content=message.body, headers=headers) as answer,
+        ):
+            status, wait = answer.status_code, answer.headers.get("retry-after", "")
+    except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError, ValueError) as error:
+        raise NotSent(f"it could not be reached: {_told(error)}") from None
+    if not 200 <= status < 300:
+        raise NotSent(f"it answered {status}", wait=_wait(wait))
+
+
+def signed(message: Message, secret: str | None, now: datetime) -> dict[str, str]:
+    """Give the headers by which a receiver knows a message again, and, by the secret, whose it is."""
+    sent = str(int(now.timestamp()))
+    headers = {"webhook-id": message.id, "webhook-timestamp": sent}
+    if secret is not None:
+        told = b".".join([message.id.encode(), sent.encode(), message.body])
+        digest = base64.b64encode(hmac.new(key_of(secret), told, hashlib.sha256).digest()).decode()
+        headers["webhook-signature"] = f"v1,{digest}"
+    return headers
+
+
+def key_of(secret: str) -> bytes:
+    """Give the key that a secret means: its bytes, or what stands in base64 behind `whsec_`."""
+    if secret.startswith(PREFIX):
+        try:
+            return base64.b64decode(secret.removeprefix(PREFIX), validate=True)
+        except binascii.Error:
+            raise NotSent(f"its secret begins with {PREFIX}, and what follows is not base64") from None
+    return secret.encode()
+
+
+def _is_here(url: str) -> bool:
+    """Tell whether an address is of this machine, which no proxy is asked for."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _wait(asked: str) -> timedelta | None:
+    return timedelta(seconds=min(int(asked), RETRY_AFTER_MOST)) if asked.isascii() and asked.isdigit() else None
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
