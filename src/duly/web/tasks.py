@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Response
 
 from duly.core.names import key_of
 from duly.errors import Invalid
-from duly.operations import choosing, defining, edits, listing, tasks
+from duly.operations import choosing, defining, edits, listing, showing, tasks
 from duly.operations.choosing import Wanted
 from duly.operations.edits import Edited
 from duly.web.bodies import Asked
@@ -79,10 +79,10 @@ def create(ask: Writes, body: Asked, dry_run: Dry = False) -> Response:
 
 @router.get("/tasks/{id}", **described("Show a task", right="read", answer="task", headers=ETAG))
 def one(ask: Reads, word: Named) -> Response:
-    """Show a task, by its id or its name."""
+    """Show a task, by its id or its name, with what its schedule means and its next instants."""
     with ask.store.read() as session:
         found = ask.task(session, word)
-        return answer(listing.shape(listing.one(session, found)), version=found.version)
+        return answer(showing.task(session, found).shape, version=found.version)
 
 
 @router.get(
