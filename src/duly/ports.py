@@ -67,6 +67,8 @@ class Assignment:
     """How long a person has for an answer."""
     resumes: Resumption | None = None
     """Where the work of an earlier attempt goes on; None where it begins."""
+    lent: Mapping[str, str] = field(default_factory=dict)
+    """What the work sees beside what it is told: the store and a token of its own, where its task says so."""
     success_when: Success | None = None
     """What the task calls a success, beside the end of the work."""
     folder: Path

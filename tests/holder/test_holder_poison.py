@@ -4,13 +4,12 @@ import os
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from holder_scene import START, WITHIN_S, Scripted, Stage, until_idle
 
 from duly.clock import monotonic_s, pause
-from duly.core.events import Event
 from duly.core.lifecycle import DEATHS_MOST, deaths_of
-from duly.core.questions import Question
 from duly.core.run import Entry, Run
 from duly.holder.dispatcher import Won
 from duly.holder.figures import figures
@@ -66,9 +65,9 @@ def test_what_is_given_back_for_another_reason_than_a_death_is_never_counted(sta
     holder = stage.holder()
     real, tries = holder.writer.hold, iter(range(DEATHS_MOST + 2))
 
-    def late_at_first(won: Won, sent_us: int, event: Event | None = None, asked: Question | None = None) -> Holding:
+    def late_at_first(won: Won, sent_us: int, *more: Any, **others: Any) -> Holding:
         """The first few claims have too little of their lease left to begin."""
-        return real(won, sent_us - (10**12 if next(tries, None) is not None else 0), event, asked)
+        return real(won, sent_us - (10**12 if next(tries, None) is not None else 0), *more, **others)
 
     holder.writer.hold = late_at_first  # type: ignore[method-assign]
     stage.script.over.set()

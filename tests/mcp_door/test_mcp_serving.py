@@ -54,6 +54,11 @@ class Served:
             command=sys.executable, args=["-m", "duly", "mcp", *flags], env={**self.env, **more}, cwd=str(self.folder)
         )
 
+    def seen(self, task: str) -> list[str]:
+        """What a run of this task wrote down of what it was lent: the store and the token."""
+        path = self.folder / f"seen.{task}"
+        return path.read_text().strip().split("|") if path.exists() and path.read_text() else []
+
     def token(self, *rights: str) -> str:
         with closing(Store.open(databases.unmade(self.folder), self.env)) as store:
             return tokens.create(store, f"for {' '.join(rights)}", rights=rights, projects=(), by="ann").secret
@@ -126,3 +131,51 @@ def test_a_client_over_http_lists_previews_creates_runs_and_reads_a_task_as_its_
     assert seen["recent"][0]["opened_by_whom"] == "for read run write over mcp"
     assert no.is_error
     assert no.structured_content["reason"] == "not_allowed"
+
+
+def test_a_run_sees_the_store_and_a_token_only_as_its_task_says_and_the_token_ends_with_it(served: Served) -> None:
+    """Each of three runs writes down what it was lent; the one that may run tasks asks by it over both roads."""
+    witness = 'echo "$DULY_STORE|$DULY_TOKEN" > seen.$DULY_TASK; until test -e go; do sleep 0.05; done'
+
+    async def begun(client: Client) -> dict[str, str]:
+        runs = {}
+        for access in ("none", "read", "run"):
+            given = {"name": access, "when": ["manual"], "shell": witness, "cwd": str(served.folder)}
+            await called(client, "schedule_create", **given, project="lab", rules={"store_access": access})
+            runs[access] = (await called(client, "run_now", task=access))["id"]
+        until = time.monotonic() + WITHIN_S
+        while not all(served.seen(access) for access in runs):
+            assert time.monotonic() < until
+            await anyio.sleep(0.02)
+        return runs
+
+    async def in_a_run(client: Client) -> tuple[Any, Any, Any]:
+        listed = await called(client, "schedule_list")
+        given = {"name": "more", "when": ["daily 09:00"], "agent": "claude", "prompt": "x", "cwd": "/tmp"}
+        made = await client.call_tool("schedule_create", {**given, "project": "lab"})
+        return listed["items"], made.structured_content, await client.call_tool("schedule_delete", {"task": "lab/none"})
+
+    async def all_ended(client: Client) -> None:
+        (served.folder / "go").touch()
+        until = time.monotonic() + WITHIN_S
+        while (await called(client, "run_list", state="running"))["items"]:
+            assert time.monotonic() < until
+            await anyio.sleep(0.02)
+
+    secret = served.token("read", "run", "write", "answer")
+    runs = served.over_http(secret, begun)
+    assert served.seen("none") == ["", ""]
+    lent = {access: served.seen(access) for access in ("read", "run")}
+    assert {store for store, _ in lent.values()} == {served.store}
+    for listed, made, no in (
+        served.over_http(lent["run"][1], in_a_run),
+        served.over_stdio(in_a_run, DULY_RUN=runs["run"]),
+    ):
+        assert {one["project"] for one in listed} == {"lab"} == {made.get("project", "lab")}
+        assert made.get("state", made.get("reason")) in {"waits_for_a_person", "already_exists"}
+        assert no.structured_content["reason"] == "not_allowed"
+    served.over_http(lent["read"][1], lambda client: called(client, "run_list"))
+    served.over_http(secret, all_ended)
+    for _, gone in lent.values():
+        asked = httpx2.get(served.url, headers={"Authorization": f"Bearer {gone}"}, trust_env=False, timeout=WITHIN_S)
+        assert asked.status_code == 401

@@ -12,7 +12,7 @@ from duly.core.settings import Value
 from duly.errors import Invalid
 from duly.operations.askers import Asker
 from duly.operations.lookup import caller
-from duly.operations.rail import asking_run, rights_of_run
+from duly.operations.rail import asker_in_a_run, asking_run
 from duly.store import Store
 from duly.store.address import Place
 
@@ -71,7 +71,7 @@ def asker_here(opening: "Opening") -> Asker:
         if store is None:
             return Asker(name=by, rights=frozenset(), run=run)
         with store.read() as session:
-            return Asker(name=by, rights=rights_of_run(session, run), run=run)
+            return asker_in_a_run(session, run, name=by)
 
 
 class Here:

@@ -1,6 +1,8 @@
 """From a held run and its definition to what a runner is given."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from duly.core import spoken
 from duly.core.events import Event
@@ -11,6 +13,8 @@ from duly.holder.holdings import Holding
 from duly.ports import Assignment, Resumption, Runner
 from duly.runners.folders import folder_of
 from duly.runners.gates import Asking
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def hold(
@@ -23,10 +27,12 @@ def hold(
     gate: Asking | None = None,
     event: Event | None = None,
     answer: Answered | None = None,
+    lent: Mapping[str, str] = NOTHING,
 ) -> Holding:
     """Make the holding of a run that was claimed or taken over.
 
-    `event` is what it was opened for, `answer` what its work had asked before and goes on with.
+    `event` is what it was opened for, `answer` what its work had asked before and goes on with, `lent` what it sees
+    of the store.
     """
     assert run.holder is not None
     assignment = Assignment(
@@ -53,6 +59,7 @@ def hold(
         resumes=_resumption(run, answer) if run.agent or answer is not None else None,
         success_when=definition.rules.success_when,
         event=event,
+        lent=lent,
         folder=folder_of(run_folder, run.id, run.fence),
     )
     return Holding(

@@ -26,6 +26,7 @@ from duly.store import Session, Store
 from duly.store.engine import PATIENCE_S
 from duly.store.glances import has_come
 from duly.store.queueing import trim
+from duly.store.secrets_made import lend
 
 DELIVERIES_A_TURN = 200
 STAND_BACK_S = (0.005, 0.03)
@@ -161,6 +162,7 @@ class Writer:
         won: Sequence[Won] = ()
         events: Mapping[str, Event] = {}
         answered: Mapping[str, Question] = {}
+        tokens: Mapping[str, str] = {}
         holdings: list[Holding] = []
         try:
             with self._store.write(patience_s=patience_s) as session:
@@ -177,9 +179,16 @@ class Writer:
                     events = session.events.by_ids({one.run.event for one in won if one.run.event is not None})
                     answered = session.questions.by_ids(one.run.question or "" for one in won if _has_answer(one.run))
                     ended += self._trim(session, planned.tasks) if planned.runs else 0
+                    tokens = lend(session, ((one.run, one.definition) for one in won))
                 self.soonest = self._planner.soonest(session)
             holdings = [
-                self.hold(one, sent_us, events.get(one.run.event or ""), answered.get(one.run.question or ""))
+                self.hold(
+                    one,
+                    sent_us,
+                    events.get(one.run.event or ""),
+                    answered.get(one.run.question or ""),
+                    tokens.get(one.run.id),
+                )
                 for one in won
             ]
         except BaseException:
@@ -196,10 +205,17 @@ class Writer:
     def _trim(self, session: Session, planned: Sequence[Task]) -> int:
         return sum(trim(session, task) for task in planned)
 
-    def hold(self, won: Won, sent_us: int, event: Event | None = None, asked: Question | None = None) -> Holding:
+    def hold(
+        self,
+        won: Won,
+        sent_us: int,
+        event: Event | None = None,
+        asked: Question | None = None,
+        token: str | None = None,
+    ) -> Holding:
         """Make the holding of a claim that was won; `sent_us` is the lease clock before its first byte.
 
-        `asked`: the question whose answer it goes on with.
+        `asked`: the question whose answer it goes on with. `token`: what its work may show to come to the store.
         """
         runner = self._registry.make(str(won.definition.action["kind"]))
         assert runner is not None, "only kinds known here are claimed"
@@ -214,6 +230,7 @@ class Writer:
             trust_end_us=sent_us + self._figures.trust_us,
             event=event,
             answer=None if asked is None else given(asked),
+            lent={} if token is None else {"DULY_STORE": self._store.address.whole, "DULY_TOKEN": token},
         )
 
     def _let_go(self, settled: list[Settled]) -> None:

@@ -27,6 +27,7 @@ class Line(Answer):
 
     id: str
     name: str = Field(description="by which every tool finds it: NAME, or PROJECT/NAME")
+    project: str
     words: str = Field(description="when it runs, in words")
     state: str = Field(description="on, disabled, paused, waits_for_a_person, done or broken")
     next_due_at: str | None

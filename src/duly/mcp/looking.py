@@ -154,6 +154,7 @@ def line(one: listing.Listed) -> dict[str, object]:
     return {
         "id": task.id,
         "name": told(task),
+        "project": task.definition.project,
         "words": previewing.say(task.definition.triggers),
         "state": state_of(one),
         "next_due_at": shapes.instant(task.next_due_at),

@@ -1,20 +1,17 @@
 """What an agent's own run creates or switches on waits for a person: a rail, not a wall."""
 
 import os
-from collections.abc import Mapping
 
-from duly.core.task import Definition, StoreAccess, Task
+from duly.core.names import key_of
+from duly.core.task import Definition, Task
 from duly.errors import Refused
+from duly.operations.askers import Asker
 from duly.operations.lookup import run_of
 from duly.store import Session
 from duly.store.holds import hold
 from duly.store.rows import Pause
+from duly.store.secrets_made import RIGHTS
 
-RIGHTS: Mapping[StoreAccess, frozenset[str]] = {
-    "none": frozenset(),
-    "read": frozenset({"read"}),
-    "run": frozenset({"read", "run"}),
-}
 A_PERSON = "a person lets it start"
 """What the notes of such holds end with."""
 
@@ -41,13 +38,15 @@ def waiting_for_a_person(session: Session, task: Task) -> Pause | None:
     return next((one for one in held if (one.note or "").endswith(f": {A_PERSON}")), None)
 
 
-def rights_of_run(session: Session, id_: str) -> frozenset[str]:
-    """Give the rights that the work of a run has at the store: those of its task's `store_access`, while it lives."""
+def asker_in_a_run(session: Session, id_: str, *, name: str) -> Asker:
+    """Give the work of a run as one who asks: it may what its task's `store_access` says, in its project, and lives."""
     run = session.runs.by_id(id_)
-    if run is None or run.state != "held":
-        return frozenset()
-    definition = session.versions.read(run.task, run.definition_version)
-    return RIGHTS[definition.rules.store_access] if isinstance(definition, Definition) else frozenset()
+    held = run is not None and run.state == "held"
+    definition = session.versions.read(run.task, run.definition_version) if run is not None and held else None
+    if not isinstance(definition, Definition):
+        return Asker(name=name, rights=frozenset(), projects=frozenset(), run=id_)
+    projects = frozenset({key_of(definition.project)})
+    return Asker(name=name, rights=RIGHTS[definition.rules.store_access], projects=projects, run=id_)
 
 
 def refuse_in_a_run(run: str | None, what: str, hint: str) -> None:

@@ -4,14 +4,10 @@ A secret is told once, where it is made; the store keeps its digest. It has 256 
 says nothing about it.
 """
 
-import base64
-import hashlib
 import hmac
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 
-from duly import chance, ids
 from duly.core.reading import read_name, shown
 from duly.core.run import Entry
 from duly.errors import Refused
@@ -19,24 +15,14 @@ from duly.operations.askers import RIGHTS, Asker, read_rights
 from duly.operations.lookup import project_key
 from duly.operations.shapes import instant
 from duly.store import Session, Store
+from duly.store.secrets_made import MARK, Made, digest, make_in
 from duly.store.tokens import Kind, Token
 
-SECRET_BYTES = 32
-MARK = "duly_"
-"""What every secret begins with, so that who finds one knows what it is."""
 SECRET_MOST = 200
 LOGIN_FOR = timedelta(minutes=5)
 SESSION_FOR = timedelta(hours=12)
 NOBODY = "0" * 64
 """The digest that an unknown token is compared with, so that it takes as long."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
-    """A token with its secret, which is told this once."""
-
-    token: Token
-    secret: str
 
 
 def create(store: Store, name: str, *, rights: Sequence[str], projects: Sequence[str], by: str) -> Made:
@@ -107,7 +93,7 @@ def asker_of(session: Session, secret: str, kinds: Sequence[Kind] = ("token", "r
     """Recognise who has this secret; None where nobody does, or it counts no longer. Compares in constant time."""
     id_ = _id_of(secret)
     token = None if id_ is None else session.tokens.by_id(id_)
-    same = hmac.compare_digest(_digest(secret), NOBODY if token is None else token.digest)
+    same = hmac.compare_digest(digest(secret), NOBODY if token is None else token.digest)
     if token is None or not same or token.kind not in kinds or not _counts(session, token):
         return None
     session_id = token.id if token.kind == "session" else None
@@ -145,35 +131,6 @@ def log_out(store: Store, id_: str) -> None:
         session.tokens.delete(id_)
 
 
-def make_in(
-    session: Session,
-    *,
-    kind: Kind,
-    name: str,
-    rights: frozenset[str],
-    by: str,
-    projects: frozenset[str] | None = None,
-    run: str | None = None,
-    lasts: timedelta | None = None,
-) -> Made | None:
-    """Make a token in the caller's transaction; None where its name is taken. One of a `run` counts until its end."""
-    id_ = ids.new("tok")
-    secret = f"{MARK}{id_}_{_chance()}"
-    token = Token(
-        id=id_,
-        kind=kind,
-        name=name,
-        digest=_digest(secret),
-        rights=rights,
-        projects=projects,
-        run=run,
-        created_at=session.now,
-        created_by=by,
-        expires_at=None if lasts is None else session.now + lasts,
-    )
-    return Made(token=token, secret=secret) if session.tokens.insert(token) else None
-
-
 def _counts(session: Session, token: Token) -> bool:
     if token.revoked_at is not None or (token.expires_at is not None and token.expires_at <= session.now):
         return False
@@ -189,14 +146,6 @@ def _id_of(secret: str) -> str | None:
     id_, _, tail = rest.rpartition("_")
     ours = f"{mark}_" == MARK and id_.startswith("tok_") and bool(tail) and len(secret) <= SECRET_MOST
     return id_ if ours and secret.isascii() else None
-
-
-def _digest(secret: str) -> str:
-    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _chance() -> str:
-    return base64.b32encode(chance.token_bytes(SECRET_BYTES)).decode().rstrip("=").lower()
 
 
 def _entry(session: Session, token: Token, by: str, what: str) -> Entry:

@@ -307,6 +307,7 @@ def told(assignment: Assignment) -> dict[str, str]:
         "DULY_OCCURRENCE": assignment.occurrence,
         "DULY_OPENED_BY": assignment.opened_by,
     }
+    told |= assignment.lent
     if assignment.due_at is not None:
         told["DULY_DUE_AT"] = _rfc3339(assignment.due_at)
     if assignment.event is not None:

@@ -27,6 +27,11 @@ class Address:
         real = self.path.resolve()
         return real.with_name(real.name + ".run")
 
+    @property
+    def whole(self) -> str:
+        """The address as who opens it is told it."""
+        return str(self.path)
+
     def __str__(self) -> str:
         """The address as people are shown it."""
         return str(self.path)
@@ -37,6 +42,11 @@ class ServerAddress:
     """A PostgreSQL database by its URL; shown without its password."""
 
     url: str
+
+    @property
+    def whole(self) -> str:
+        """The address as who opens it is told it, with its password."""
+        return self.url
 
     def masked(self, text: str) -> str:
         """The same text without the password, wherever it stands in it."""

@@ -13,6 +13,7 @@ from duly.core.names import key_of
 from duly.errors import Taken
 from duly.store.line import Line
 from duly.store.sql import Statement
+from duly.store.tables import runs
 from duly.store.tables_outside import tokens
 
 Kind = Literal["token", "login", "session", "run"]
@@ -37,6 +38,11 @@ REVOKE = Statement(
 )
 DELETE = Statement(lambda: delete(tokens).where(tokens.c.id == bindparam("of")))
 DELETE_OF_RUN = Statement(lambda: delete(tokens).where(tokens.c.run == bindparam("of")))
+DELETE_ENDED = Statement(
+    lambda: delete(tokens).where(
+        tokens.c.run.is_not(None), tokens.c.run.in_(select(runs.c.id).where(runs.c.state == "ended"))
+    )
+)
 DELETE_EXPIRED = Statement(
     lambda: delete(tokens).where(tokens.c.expires_us.is_not(None), tokens.c.expires_us <= bindparam("now_us"))
 )
@@ -116,6 +122,10 @@ class Tokens:
     def delete_of_run(self, run: str) -> None:
         """Take the tokens of a run away."""
         self._line.run(DELETE_OF_RUN, of=run)
+
+    def delete_ended(self) -> None:
+        """Take away the tokens of runs that have ended, which count no longer."""
+        self._line.run(DELETE_ENDED)
 
     def delete_expired(self, now: datetime) -> None:
         """Take away what is over."""

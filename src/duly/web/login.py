@@ -10,6 +10,7 @@ from starlette.concurrency import run_in_threadpool
 
 from duly.errors import Refused
 from duly.operations import tokens
+from duly.store.secrets_made import Made
 from duly.web.bodies import check_media
 from duly.web.describing import described
 from duly.web.frame import COOKIE, House, Reads, nothing
@@ -108,7 +109,7 @@ def logout(ask: Reads) -> Response:
     return response
 
 
-def _log_in(house: House, code: str) -> tokens.Made | None:
+def _log_in(house: House, code: str) -> Made | None:
     with house.pool.lent() as store:
         return tokens.log_in(store, code)
 
