@@ -71,6 +71,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "migrate": ("keeping", "bring the store up to date with this version"),
     "doctor": ("doctoring", "look for what is wrong, and say what to do"),
     "mcp": ("mcp", "answer agents by the Model Context Protocol"),
+    "skill": ("skill", "teach agents to use Duly"),
     "completion": ("completing", "print what makes a shell complete commands and names"),
     "config": ("configuring", "show the settings of this host, and where each comes from"),
 }
