@@ -56,7 +56,7 @@ def test_a_store_in_good_health_has_no_findings(scene: Scene) -> None:
     assert found(scene) == {}
     called = scene.ok("doctor")
     what = "server" if databases.ON_SERVER else "file"
-    assert f"nothing wrong (13 checks: settings, stores, agents, {what}, " in called.out
+    assert f"nothing wrong (14 checks: settings, stores, agents, {what}, " in called.out
     assert "hint: whether the promises were kept: duly verify" in called.err
     facts = scene.ok("doctor", "--json").json["facts"]
     assert facts["faults"] == []

@@ -16,7 +16,7 @@ RESTORE = f"{BACKUP} restored_at kept due ended pause"
 DUE = "task task_name project count first last"
 ENDED = "run task occurrence outcome reason"
 MIGRATE = "store migrated from to backup"
-PRUNE = "store dry_run keep until raised_by runs entries missed tasks events holders skips logs log_bytes"
+PRUNE = "store dry_run keep until raised_by runs entries missed tasks events holders skips notices logs log_bytes"
 
 
 @pytest.mark.file("copies")

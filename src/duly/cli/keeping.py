@@ -204,6 +204,7 @@ def _counted(done: dict[str, int]) -> str:
         "events": ("event", None),
         "holders": ("holder", None),
         "skips": ("skip", None),
+        "notices": ("notice", None),
         "logs": ("log", None),
     }
     parts = [many(done[kind], *word) for kind, word in words.items() if done[kind]]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from duly import __version__, zones
 from duly.errors import DulyError
-from duly.operations import diagnosis_agents, diagnosis_host, diagnosis_rows
+from duly.operations import diagnosis_agents, diagnosis_channels, diagnosis_host, diagnosis_rows
 from duly.operations import serving as servers
 from duly.operations.ailment import Ailment
 from duly.operations.serving import holders_alive
@@ -19,6 +19,8 @@ from duly.store.address import Address, Place, ServerAddress
 from duly.store.migrations import REVISIONS
 
 Looks = dict[str, Callable[[], Iterator[Ailment]]]
+ROWS: Mapping[str, diagnosis_rows.Look] = {**diagnosis_rows.LOOKS, "channels": diagnosis_channels.channels}
+"""What is looked at in the rows of a store."""
 FULL = 2
 """The level of `PRAGMA synchronous` at which a commit is on disk when it is answered."""
 ONE_CHECK_MOST = 50
@@ -61,7 +63,7 @@ def examine(address: Place, environ: Mapping[str, str]) -> Examined:
         Store.find(address, environ)
     try:
         if store is not None:
-            looks |= {name: _on(store, look) for name, look in diagnosis_rows.LOOKS.items()}
+            looks |= {name: _on(store, look) for name, look in ROWS.items()}
         found = [one for look in looks.values() for one in _limited(look)]
     finally:
         if store is not None:

@@ -35,7 +35,7 @@ OTHERS_KEEP = timedelta(days=90)
 BATCH = 500
 """Rows that one transaction takes away, so that nobody waits long for the lock."""
 PAGE = 1_000
-KINDS = ("runs", "entries", "missed", "tasks", "events", "holders", "skips", "logs", "log_bytes")
+KINDS = ("runs", "entries", "missed", "tasks", "events", "holders", "skips", "notices", "logs", "log_bytes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +149,8 @@ class _Sweep:
         self._each(Pruning.events, "", counted("events", taking(DELETE_EVENTS)))
         self._each(Pruning.holders, "", counted("holders", Pruning.delete_holders))
         self._each(Pruning.tombs, "", counted("tasks", Pruning.delete_tombs))
+        with self._session() as session:
+            self.count["notices"] += session.notices.forget(self._ages.cutoff, take=self._take)
         if self._take:
             with self._store.write() as session:
                 self._old(session).close_windows()

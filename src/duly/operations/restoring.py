@@ -219,6 +219,10 @@ def _at_rest(session: Session, *, file: Path, contents: copies.Contents, by: str
     }
     told = Entry(kind="outage", at=session.now, reason="restored", by=by, until_at=session.now, details=details)
     session.ledger.add([told])
+    # What a person does here is no news; nor is what waited to be told when the backup was taken.
+    session.notices.keep_quiet(session.now)
+    if session.notices.read_to() is not None:
+        session.notices.set_read_to(session.ledger.last())
     return Restored(contents=contents, at=session.now, kept=None, due=due, ended=ended, pause=pause)
 
 

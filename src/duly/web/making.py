@@ -32,6 +32,7 @@ NOUNS = (
     "projects",
     "limits",
     "budgets",
+    "channels",
     "defaults",
     "preview",
     "tokens",
