@@ -138,7 +138,7 @@ class Stage:
         given = {name: span for name, span in (("beat", beat), ("lease", lease)) if span is not None}
         wish = Wish(slots=slots, figures=figures(**given), drain=timedelta(0))
         scripted = runner or (lambda: Scripted(self.script, kept=self.kept, at_once=self.at_once))
-        registry = Registry({"command": scripted})
+        registry = Registry({"command": scripted, "agent": scripted})
         made = Holder(self.open(), wish, registry, tell=lambda event, told: self.told.append((event, told)))
         made.register()
         self.holders.append(made)

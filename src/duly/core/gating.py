@@ -1,4 +1,4 @@
-"""Gates: what becomes of a claimed run whose gate was asked, before anything of its work has begun."""
+"""Gates: what becomes of a claimed run that is not let begin, before anything of its work has begun."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -8,7 +8,7 @@ from duly.core.run import Entry, Run, Step
 
 
 def not_now(run: Run, *, now: datetime, reason: str, told: str, details: dict[str, object]) -> Step:
-    """End a held run whose gate did not open, with `gate_closed` or `gate_failed`; told in words.
+    """End a held run that nothing lets begin: its gate did not open, its project is away; told in words.
 
     Seat, limits and the attempt's claim go back in the same write, and no attempt counts as failed. A retry ends with
     the outcome of its last attempt; a run that somebody cancelled meanwhile is cancelled.

@@ -17,6 +17,7 @@ NO_START: Mapping[str, str] = {
     "suppressed": "the event was throttled, or came through this task already",
     "gate_closed": "the task's gate said not now",
     "gate_failed": "the task's gate could not be asked",
+    "project_missing": "the directory of the project whose file defines the task was missing",
     "schedule_changed": "the task's schedule was changed before it started",
     "task_removed": "the task was removed before it started",
     "skipped_by_hand": "a person skipped it",

@@ -86,6 +86,7 @@ NO_START: Mapping[str, Templates] = {
     "superseded": ("run {by_run} took its place, and overlap is {overlap}", "run {by_run} took its place"),
     "gate_closed": ("{error}",),
     "gate_failed": ("{error}",),
+    "project_missing": ("{error}",),
 }
 
 ENDED: Mapping[str, Templates] = {

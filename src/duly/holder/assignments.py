@@ -28,6 +28,7 @@ def hold(
     event: Event | None = None,
     answer: Answered | None = None,
     lent: Mapping[str, str] = NOTHING,
+    origin: str | None = None,
 ) -> Holding:
     """Make the holding of a run that was claimed or taken over.
 
@@ -70,6 +71,7 @@ def hold(
         kept=is_kept(runner, definition),
         trust_end_us=trust_end_us,
         gate=gate,
+        origin=origin,
     )
 
 

@@ -11,6 +11,7 @@ from duly.holder.holdings import Holding
 from duly.holder.settling import Asks, Begun, Delivery, NotNow, Returned, Verdict
 from duly.ports import Outcome
 from duly.runners import gates
+from duly.there import missing
 
 Deliver = Callable[[Delivery], None]
 
@@ -39,6 +40,10 @@ class Carrier:
         """Ask whether the work may begin: why it does not, or None."""
         if (lacking := self._lacking_trust(holding)) is not None:
             return lacking
+        away = None if holding.origin is None else missing(holding.origin)
+        if away is not None:
+            told = f"the folder of its project, {holding.origin}, cannot be used: {away}"
+            return NotNow(reason="project_missing", told=told, details={"dir": holding.origin, "why": away})
         if holding.gate is None:
             return None
         try:

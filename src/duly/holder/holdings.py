@@ -24,6 +24,7 @@ class Holding:
         kept: bool,
         trust_end_us: int,
         gate: Asking | None = None,
+        origin: str | None = None,
     ) -> None:
         self.run = run
         self.assignment = assignment
@@ -34,6 +35,8 @@ class Holding:
         self.trust_end_us = trust_end_us
         self.gate = gate
         """What is asked before the work begins; nothing where that has begun."""
+        self.origin = origin
+        """The folder of the project whose file defines the task; nothing where no file does, or it is not of here."""
         self.stop_why: str | None = None
         """Why this holder asked for the end: a reason of the closed set, or nothing."""
         self.let_go = False

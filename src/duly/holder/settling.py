@@ -50,9 +50,9 @@ class Interrupted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotNow:
-    """The gate did not open, so that nothing began; `told` in words, with the figures."""
+    """The gate did not open, or the project is away, so that nothing began; `told` in words, with the figures."""
 
-    reason: Literal["gate_closed", "gate_failed"]
+    reason: Literal["gate_closed", "gate_failed", "project_missing"]
     told: str
     details: dict[str, object]
 

@@ -9,7 +9,6 @@ from duly.core import spoken
 from duly.core.events import Event
 from duly.core.questions import Question, given
 from duly.core.run import Run
-from duly.core.task import Task
 from duly.errors import StoreAway, StoreBusy
 from duly.holder.assignments import hold
 from duly.holder.carrier import Carriers
@@ -17,7 +16,8 @@ from duly.holder.dispatcher import Dispatcher, Won
 from duly.holder.figures import Figures
 from duly.holder.holdings import Holding, Holdings
 from duly.holder.inbox import Inbox
-from duly.holder.planner import Planner
+from duly.holder.origins import origins_of
+from duly.holder.planner import Planned, Planner
 from duly.holder.settling import Asks, Delivery, Settled, Settler
 from duly.ports import Outcome
 from duly.runners import folders
@@ -25,7 +25,7 @@ from duly.runners.registry import Registry
 from duly.store import Session, Store
 from duly.store.engine import PATIENCE_S
 from duly.store.glances import has_come
-from duly.store.queueing import trim
+from duly.store.queueing import overtake, trim
 from duly.store.secrets_made import lend
 
 DELIVERIES_A_TURN = 200
@@ -163,6 +163,7 @@ class Writer:
         events: Mapping[str, Event] = {}
         answered: Mapping[str, Question] = {}
         tokens: Mapping[str, str] = {}
+        origins: Mapping[str, str] = {}
         holdings: list[Holding] = []
         try:
             with self._store.write(patience_s=patience_s) as session:
@@ -178,8 +179,9 @@ class Writer:
                     self._holdings.claiming(one.run.id for one in won)
                     events = session.events.by_ids({one.run.event for one in won if one.run.event is not None})
                     answered = session.questions.by_ids(one.run.question or "" for one in won if _has_answer(one.run))
-                    ended += self._trim(session, planned.tasks) if planned.runs else 0
                     tokens = lend(session, ((one.run, one.definition) for one in won))
+                    origins = origins_of(session, won, one_place=self._store.engine.one_place)
+                    ended += self._trim(session, planned) if planned.runs else 0
                 self.soonest = self._planner.soonest(session)
             holdings = [
                 self.hold(
@@ -188,6 +190,7 @@ class Writer:
                     events.get(one.run.event or ""),
                     answered.get(one.run.question or ""),
                     tokens.get(one.run.id),
+                    origins.get(one.run.id),
                 )
                 for one in won
             ]
@@ -202,8 +205,8 @@ class Writer:
         self._let_go(settled)
         return Turn(settled=len(settled), opened=opened, claimed=len(won), ended=ended, asked=asked)
 
-    def _trim(self, session: Session, planned: Sequence[Task]) -> int:
-        return sum(trim(session, task) for task in planned)
+    def _trim(self, session: Session, planned: Planned) -> int:
+        return sum(trim(session, task) for task in planned.tasks) + overtake(session, planned.tasks, planned.runs)
 
     def hold(
         self,
@@ -212,10 +215,12 @@ class Writer:
         event: Event | None = None,
         asked: Question | None = None,
         token: str | None = None,
+        origin: str | None = None,
     ) -> Holding:
         """Make the holding of a claim that was won; `sent_us` is the lease clock before its first byte.
 
         `asked`: the question whose answer it goes on with. `token`: what its work may show to come to the store.
+        `origin`: the folder from which its task comes.
         """
         runner = self._registry.make(str(won.definition.action["kind"]))
         assert runner is not None, "only kinds known here are claimed"
@@ -231,6 +236,8 @@ class Writer:
             event=event,
             answer=None if asked is None else given(asked),
             lent={} if token is None else {"DULY_STORE": self._store.address.whole, "DULY_TOKEN": token},
+            # What goes on with an answer had begun where it is.
+            origin=None if won.run.answered_at else origin,
         )
 
     def _let_go(self, settled: list[Settled]) -> None:

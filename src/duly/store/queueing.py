@@ -1,8 +1,12 @@
 """How many runs of a task may wait: beyond that the oldest make room, each with a reason that names the newest."""
 
+from collections.abc import Sequence
+
 from duly.core import lifecycle
+from duly.core.rearming import is_superseded
 from duly.core.run import BY_TIME_OR_EVENT, Run, Step
 from duly.core.task import Task
+from duly.store.holds import hold_failing
 from duly.store.store import Session
 from duly.store.switches import move
 
@@ -31,6 +35,21 @@ def trim(session: Session, task: Task) -> int:
             move(session, [lifecycle.skip(run, reason="queue_full", now=session.now, details=details) for run in over])
         )
     return len(move(session, [superseded(session, run, newest) for run in over]))
+
+
+def overtake(session: Session, tasks: Sequence[Task], opened: Sequence[Run]) -> int:
+    """End the runs of these tasks that wait for a safe retry, where a newer occurrence was opened; gives how many."""
+    newest = {run.task: run for run in sorted(opened, key=lambda one: one.due_at)}
+    steps = [
+        superseded(session, run, newest[task.id])
+        for task in tasks
+        if task.id in newest and task.definition.action.get("kind") == "agent"
+        for run in session.runs.waiting_of(task.id)
+        if is_superseded(run, task.scheduled_runs + 1)
+    ]
+    moved = move(session, steps) if steps else set()
+    hold_failing(session, [step for step in steps if step.after.id in moved])
+    return len(moved)
 
 
 def superseded(session: Session, run: Run, by: Run) -> Step:
