@@ -133,9 +133,9 @@ def test_a_runner_that_cannot_be_made_fails_its_own_run_and_no_other_of_its_batc
 # Outcomes that come too late
 
 
-def given_up(stage: Stage) -> tuple[Run, Path]:
+def given_up(stage: Stage, **more: Any) -> tuple[Run, Path]:
     """A run that was given up when its holder died, and the folder of its attempt."""
-    stage.add("slow", "manual")
+    stage.add("slow", "manual", **more)
     runs.run_now(stage.store, "slow", by="test")
     first = stage.holder()
     until_idle(first)

@@ -36,11 +36,27 @@ def hold(
     of the store.
     """
     assert run.holder is not None
-    assignment = Assignment(
+    return Holding(
+        run,
+        assignment=assignment_of(run, definition, run_folder=run_folder, event=event, answer=answer),
+        rules=definition.rules,
+        runner=runner,
+        kept=is_kept(runner, definition),
+        trust_end_us=trust_end_us,
+        gate=gate,
+        origin=origin,
+    )
+
+
+def assignment_of(
+    run: Run, definition: Definition, *, run_folder: Path, event: Event | None = None, answer: Answered | None = None
+) -> Assignment:
+    """Make what a runner is given for the attempt that a run's fence names."""
+    return Assignment(
         run=run.id,
         attempt=run.attempt,
         fence=run.fence,
-        holder=run.holder,
+        holder=run.holder or "",
         task=run.task,
         task_name=definition.name,
         project=definition.project,
@@ -62,16 +78,6 @@ def hold(
         event=event,
         lent=lent,
         folder=folder_of(run_folder, run.id, run.fence),
-    )
-    return Holding(
-        run,
-        assignment=assignment,
-        rules=definition.rules,
-        runner=runner,
-        kept=is_kept(runner, definition),
-        trust_end_us=trust_end_us,
-        gate=gate,
-        origin=origin,
     )
 
 

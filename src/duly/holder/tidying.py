@@ -12,9 +12,13 @@ from pathlib import Path
 from duly.core import lifecycle
 from duly.core.run import Run
 from duly.core.spans import write_instant
+from duly.core.task import Broken
+from duly.core.values import changed
 from duly.errors import StoreAway
 from duly.holder import presence
-from duly.runners import folders, keeping, turn_file, worktrees
+from duly.holder.assignments import assignment_of
+from duly.ports import Outcome
+from duly.runners import folders, keeping, success, turn_file, worktrees
 from duly.store import Store
 
 TRACES = frozenset(
@@ -115,7 +119,9 @@ def _tell_late(store: Store, run: Run, fence: int, folder: Path) -> None:
     seen = keeping.look(folder)
     if not isinstance(seen, keeping.Ended):
         return
-    found = keeping.outcome_from_exit(seen.exit)
+    found = _outcome(store, run, fence, folder, seen.exit)
+    if found is None:
+        return
     details: dict[str, object] = {"exit_code": found.exit_code, "error": found.error}
     if found.ended_at is not None:
         details["ended_at"] = write_instant(found.ended_at)
@@ -124,3 +130,16 @@ def _tell_late(store: Store, run: Run, fence: int, folder: Path) -> None:
         told = lifecycle.outcome_late(run, entries, fence=fence, outcome=found.word, now=session.now, details=details)
         if told is not None:
             session.ledger.add([told])
+
+
+def _outcome(store: Store, run: Run, fence: int, folder: Path, ended: keeping.Exit) -> Outcome | None:
+    """Judge what was found as it would have been judged in time; None where an agent's turn had no end of its own."""
+    with store.read() as session:
+        definition = session.versions.read(run.task, run.definition_version)
+    if definition is None or isinstance(definition, Broken):
+        return keeping.outcome_from_exit(ended)
+    if definition.action.get("kind") != "agent":
+        late = assignment_of(changed(run, fence=fence), definition, run_folder=store.run_folder)
+        return success.outcome_of(ended, late)
+    left = turn_file.read(folder)
+    return None if left is None or left.word is None else turn_file.outcome(left, keeping.outcome_from_exit(ended))
