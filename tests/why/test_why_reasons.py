@@ -115,7 +115,7 @@ def test_a_run_that_never_started_says_why_and_by_which_rule(stage: Stage, reaso
     assert found["because"] != reason.replace("_", " ")
     rule = found["rule"]
     assert (rule is None) == (reason not in RULE_OF), "a rule decides, or nobody's"
-    assert reason in RULE_OF or reason in BY_PEOPLE | {"excluded"}
+    assert reason in RULE_OF or reason in BY_PEOPLE | {"excluded", "project_missing"}
 
 
 @pytest.mark.parametrize("reason", reasons.NO_START)
