@@ -38,7 +38,7 @@ def hold(
     assert run.holder is not None
     return Holding(
         run,
-        assignment=assignment_of(run, definition, run_folder=run_folder, event=event, answer=answer),
+        assignment=assignment_of(run, definition, run_folder=run_folder, event=event, answer=answer, lent=lent),
         rules=definition.rules,
         runner=runner,
         kept=is_kept(runner, definition),
@@ -49,7 +49,13 @@ def hold(
 
 
 def assignment_of(
-    run: Run, definition: Definition, *, run_folder: Path, event: Event | None = None, answer: Answered | None = None
+    run: Run,
+    definition: Definition,
+    *,
+    run_folder: Path,
+    event: Event | None = None,
+    answer: Answered | None = None,
+    lent: Mapping[str, str] = NOTHING,
 ) -> Assignment:
     """Make what a runner is given for the attempt that a run's fence names."""
     return Assignment(
