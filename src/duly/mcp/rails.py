@@ -74,7 +74,7 @@ def held_for(definition: Definition, rails: Rails) -> str | None:
         return None
     rules, kind = definition.rules, definition.action.get("kind")
     if kind != "agent":
-        return f"an agent scheduled a {kind}"
+        return f"an agent scheduled work of the kind {kind}"
     if rules.gate is not None:
         return "an agent scheduled a gate, which is a command"
     if rules.unattended == "allow" or any(one.action == "allow" for one in rules.permissions):
