@@ -51,6 +51,15 @@ def test_work_needs_a_folder_of_its_own_or_of_its_project(site: Web) -> None:
     assert site.ask("POST", "/tasks", json=bare).json()["action"]["cwd"] == "/srv"
 
 
+def test_a_call_becomes_no_command_without_a_folder(site: Web) -> None:
+    id_ = added(site, "called", action={"kind": "call", "function": "os:getpid"})
+    command = {"kind": "command", "argv": ["true"], "function": None}
+    for cwd, status in ((None, 422), ("/srv", 200)):
+        told = site.ask("PATCH", f"/tasks/{id_}", json={"action": {**command, "cwd": cwd}})
+        assert told.status_code == status, told.text
+        assert status == 200 or told.json()["errors"][0]["pointer"] == "/action/cwd"
+
+
 def test_a_taken_name_is_refused(site: Web) -> None:
     added(site, "taken")
     refused = site.ask("POST", "/tasks", json=of("TAKEN"))

@@ -9,12 +9,11 @@ from duly.core.names import key_of
 from duly.core.task import Definition, Task
 from duly.errors import Invalid, Refused
 from duly.operations import listing, previewing, tasks
-from duly.operations.edits import Edited
+from duly.operations.edits import NEED_NO_FOLDER, Edited
 from duly.operations.limits import check_fits
 from duly.store import Session, Store
 
 UPCOMING = 3
-WORK_IN_A_FOLDER = frozenset({"command", "agent"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +59,7 @@ def check_project(name: str, projects: listing.Projects) -> None:
 def check_folder(session: Session, definition: Definition) -> None:
     """Refuse work without a folder to do it in: Invalid where neither the task nor its project names one."""
     action = session.defaults.fill_in(definition).action
-    if action["kind"] in WORK_IN_A_FOLDER and action.get("cwd") is None:
+    if action["kind"] not in NEED_NO_FOLDER and action.get("cwd") is None:
         raise Invalid(
             f"it is missing, and the project {definition.project} has no folder",
             field="action.cwd",

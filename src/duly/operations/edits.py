@@ -23,6 +23,7 @@ from duly.store.changing import change
 from duly.store.switches import lift_over
 
 Given = Mapping[str, object]
+NEED_NO_FOLDER = frozenset({"call", "http"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,11 +248,12 @@ def _check_name(session: Session, task: Task, definition: Definition) -> None:
 
 
 def _check_folder(session: Session, task: Task, definition: Definition) -> None:
-    """Refuse to take away the folder in which a task works where its project has none to give it."""
-    had = task.broken is None and task.definition.action.get("cwd") is not None
-    if definition.action["kind"] in ("call", "http"):
+    """Refuse work without a folder where it had one, or needed none, and its project has none to give it."""
+    if definition.action["kind"] in NEED_NO_FOLDER:
         return  # without one it works where its holder does, or in none
-    if had and session.defaults.fill_in(definition).action.get("cwd") is None:
+    before = {} if task.broken is not None else task.definition.action
+    asked = before.get("cwd") is not None or before.get("kind") in NEED_NO_FOLDER
+    if asked and session.defaults.fill_in(definition).action.get("cwd") is None:
         project = definition.project
         raise Invalid(
             f"it would be without a folder: the project {project} has none",
