@@ -56,6 +56,8 @@ class Rules(TypedDict, total=False):
     permissions: Sequence[Mapping[str, str]]
     answer_within: Span
     then: Literal["fail", "deny"]
+    notify: Sequence[str]
+    notify_after: int
 
 
 class Options(Rules, total=False):
