@@ -18,6 +18,7 @@ from duly.core.spans import write_instant
 from duly.errors import StoreAway
 from duly.holder.holder import Holder, Tell
 from duly.holder.wish import CATCH_UP_DELAY, CATCH_UP_SPACING, OnStop, wish
+from duly.metrics.traces import traced
 from duly.runners.registry import Registry
 from duly.store import Store, making, mounts
 from duly.store.address import Address, Place, ServerAddress
@@ -48,6 +49,7 @@ def serve(
     allow_network_fs: bool = False,
     labels: Sequence[str] = (),
     web: Listening | None = None,
+    log_format: str = "text",
 ) -> int:
     """Serve a store until TERM or INT, or until idle where that was wished; gives the exit code.
 
@@ -72,19 +74,18 @@ def serve(
     store = opened(address, allow_network_fs=allow_network_fs)
     try:
         sys.setswitchinterval(SWITCH_INTERVAL_S)
-        os.environ["DULY_STORE"] = (
-            address.url if isinstance(address, ServerAddress) else str(address)
-        )  # what a function in a child of ours means by the store
-        tell = log()
-        holder = Holder(store, wanted, Registry(agents=agents_of(os.environ)), tell=tell)
-        with (
-            stopped_by_signals(holder.stop),
-            served(store, web, tell, holder=holder, environ=os.environ) as url,
-            looked_after(store, tell, passive=passive, who=holder.id),
-        ):
-            holder.start()
-            _tell_ready(str(address), holder.id, url, as_json=as_json)
-            holder.run()
+        # What a function in a child of ours means by the store.
+        os.environ["DULY_STORE"] = address.url if isinstance(address, ServerAddress) else str(address)
+        with traced(store, log(log_format), os.environ) as tell:
+            holder = Holder(store, wanted, Registry(agents=agents_of(os.environ)), tell=tell)
+            with (
+                stopped_by_signals(holder.stop),
+                served(store, web, tell, holder=holder, environ=os.environ) as url,
+                looked_after(store, tell, passive=passive, who=holder.id),
+            ):
+                holder.start()
+                _tell_ready(str(address), holder.id, url, as_json=as_json)
+                holder.run()
     finally:
         store.close()
     return FORGOTTEN if holder.forgotten else 0
@@ -162,17 +163,16 @@ def init(address: Place) -> bool:
     return made
 
 
-def log() -> Tell:
-    """What a holder has to say, a line each on standard error."""
+def log(log_format: str = "text") -> Tell:
+    """What a holder has to say, a line each on standard error: as text, or as a JSON object (`json`)."""
     import structlog
 
-    logger = structlog.wrap_logger(
-        structlog.PrintLogger(sys.stderr),
-        processors=[
-            structlog.processors.TimeStamper(fmt="%Y-%m-%dT%H:%M:%SZ", utc=True),
-            _line,
-        ],
-    )
+    if log_format == "json":
+        stamp = structlog.processors.TimeStamper(fmt="%Y-%m-%dT%H:%M:%S.%fZ", utc=True, key="at")
+        processors: list[Any] = [stamp, structlog.processors.JSONRenderer(default=str)]
+    else:
+        processors = [structlog.processors.TimeStamper(fmt="%Y-%m-%dT%H:%M:%SZ", utc=True), _line]
+    logger = structlog.wrap_logger(structlog.PrintLogger(sys.stderr), processors=processors)
 
     def tell(event: str, figures: Mapping[str, object]) -> None:
         logger.msg(event, **figures)

@@ -62,6 +62,9 @@ SPANS = ("beat", "lease", "drain", "catch_up_delay", "catch_up_spacing")
             default=None,
             help="Listen on an outside address in the clear, where a proxy before it has TLS.",
         ),
+        click.Option(
+            ["--log-format"], metavar="text|json", help="How the log is written, a line or an object each.  [text]"
+        ),
         click.Option(["--until-idle"], is_flag=True, help="Stop when nothing is due, waiting or running."),
         click.Option(
             ["--passive"],
@@ -108,6 +111,7 @@ def serve(
         as_json=settings().as_json,
         allow_network_fs=_set("serve.allow_network_fs", allow_network_fs).value is True,
         web=_listening(no_web, listen_without_tls, given),
+        log_format=str(_set("serve.log_format", given["log_format"]).value),
         **spans,
     )
 

@@ -129,6 +129,15 @@ SETTINGS: tuple[Setting, ...] = (
         most=10_000,
     ),
     Setting(
+        key="serve.log_format",
+        kind="word",
+        variable="DULY_SERVE_LOG_FORMAT",
+        flag="--log-format",
+        help="how the log on standard error is written: text or json",
+        default="text",
+        words=("text", "json"),
+    ),
+    Setting(
         key="serve.allow_network_fs",
         kind="switch",
         variable="DULY_SERVE_ALLOW_NETWORK_FS",
