@@ -55,6 +55,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "ledger": ("ledger", "tell the story of every occurrence and run"),
     "verify": ("status", "check the promises on this store"),
     "limit": ("limits", "set, list and remove limits over many tasks"),
+    "source": ("sources", "set, list and remove what is wanted of who sends events"),
     "budget": ("budgets", "set, list and remove what may be spent in a day or a month"),
     "token": ("tokens", "make, list and revoke what programs ask with over the network"),
     "open": ("tokens", "open the interface of who serves here in a browser, logged in"),

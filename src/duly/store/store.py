@@ -30,6 +30,7 @@ from duly.store.pauses import Pauses
 from duly.store.projects import Projects
 from duly.store.questions import Questions
 from duly.store.runs import Runs
+from duly.store.senders import Senders
 from duly.store.skips import Skips
 from duly.store.tasks import Tasks
 from duly.store.tokens import Tokens
@@ -57,6 +58,7 @@ class Session:
     holders: Holders
     pauses: Pauses
     events: Events
+    senders: Senders
     projects: Projects
     skips: Skips
     log_pieces: LogPieces
@@ -253,6 +255,7 @@ class Store:
             holders=Holders(line),
             pauses=Pauses(line),
             events=Events(line),
+            senders=Senders(line),
             projects=Projects(line),
             skips=Skips(line),
             log_pieces=LogPieces(line),

@@ -141,6 +141,18 @@ def _event_tables() -> None:
         sa.Column("received", sa.BigInteger(), nullable=False),
     )
     op.create_table(
+        "senders",
+        sa.Column("name", sa.Text(), primary_key=True),
+        sa.Column("by", sa.Text()),
+        sa.Column("secret", sa.Text()),
+        sa.Column("preset", sa.Text(), nullable=False),
+        sa.Column("header", sa.Text(), nullable=False),
+        sa.Column("within_us", sa.BigInteger(), nullable=False),
+        sa.Column("queue", sa.Integer(), nullable=False),
+        sa.Column("set_us", sa.BigInteger(), nullable=False),
+        sa.Column("set_by", sa.Text(), nullable=False),
+    )
+    op.create_table(
         "task_sources",
         sa.Column("task", sa.Text(), primary_key=True),
         sa.Column("source", sa.Text(), primary_key=True),
