@@ -37,8 +37,24 @@ _task: Mapping[str, str] = {
     "last_run": "object?",
     "counts": "object",
 }
+_source: Mapping[str, str] = {
+    "name": "text",
+    "proof": "text?",
+    "secret": "text?",
+    "preset": "text?",
+    "header": "text?",
+    "within": "text?",
+    "queue": "whole?",
+    "set_at": "instant?",
+    "set_by": "text?",
+    "tasks": "whole",
+    "last_at": "instant?",
+    "last_key": "text?",
+    "received": "whole",
+}
 SHAPES: Mapping[str, Mapping[str, str]] = {
     **records.SHAPES,
+    "source": _source,
     "problem": {
         "title": "text",
         "status": "whole",
@@ -121,6 +137,21 @@ _TASK: Mapping[str, object] = {
 }
 EXAMPLES: Mapping[str, Mapping[str, object]] = {
     **records.EXAMPLES,
+    "source": {
+        "name": "repo",
+        "proof": "hmac",
+        "secret": "REPO_SECRET",
+        "preset": "github",
+        "header": None,
+        "within": None,
+        "queue": 1000,
+        "set_at": AT,
+        "set_by": "ann",
+        "tasks": 2,
+        "last_at": AT,
+        "last_key": "72d3162e-cc78-11e3-81ab-4c9367dc0958",
+        "received": 41,
+    },
     "task": _TASK,
     "edited": {
         **_TASK,

@@ -68,23 +68,7 @@ _missed: Shape = {
 _definition: Shape = {"name": "text", "triggers": "[any]", "action": "object"}
 _pause: Shape = {"scope": "text", "since": "instant", "until": "instant?", "note": "text?", "by": "text"}
 _event_line: Shape = {"id": "text", "source": "text", "key": "text?", "at": "instant", "by": "text?"}
-_source: Shape = {
-    "name": "text",
-    "proof": "text?",
-    "secret": "text?",
-    "preset": "text?",
-    "header": "text?",
-    "within": "text?",
-    "queue": "whole?",
-    "set_at": "instant?",
-    "set_by": "text?",
-    "tasks": "whole",
-    "last_at": "instant?",
-    "last_key": "text?",
-    "received": "whole",
-}
 SHAPES: Mapping[str, Shape] = {
-    "source": _source,
     "run": _run,
     "missed": _missed,
     "accepted": {**_run, "missed": "missed"},
@@ -280,21 +264,6 @@ EVENT_EXAMPLE: Example = {
 }
 COUNTED: Example = {"count": 1, "first": AT, "last": AT, "runs": []}
 EXAMPLES: Mapping[str, Example] = {
-    "source": {
-        "name": "repo",
-        "proof": "hmac",
-        "secret": "REPO_SECRET",
-        "preset": "github",
-        "header": None,
-        "within": None,
-        "queue": 1000,
-        "set_at": AT,
-        "set_by": "ann",
-        "tasks": 2,
-        "last_at": AT,
-        "last_key": "72d3162e-cc78-11e3-81ab-4c9367dc0958",
-        "received": 41,
-    },
     "run": RUN_EXAMPLE,
     "missed": MISSED_EXAMPLE,
     "accepted": {**RUN_EXAMPLE, "opened_by": "offer", "missed": MISSED_EXAMPLE},
