@@ -1,10 +1,12 @@
 """Going on in a session of the real OpenCode server in which an earlier attempt was cut off."""
 
+import os
+import signal
 import threading
 
 import pytest
 from fake_model import HOLD, say, shell
-from opencode_scene import OpenCodeScene, lives
+from opencode_scene import OpenCodeScene, lives, pid_of
 from real_scene import scrub
 
 from duly.ports import NothingToResume, Outcome
@@ -81,6 +83,34 @@ def test_a_session_that_is_gone_is_told_so_and_nothing_is_asked_anew(opencode: O
     assert isinstance(done, NothingToResume)
     assert "does not find its session" in done.told
     assert opencode.calls == 1
+
+
+def test_at_whichever_point_the_server_was_killed_the_model_is_asked_each_thing_once(
+    alone: OpenCodeScene,
+) -> None:
+    """Before the session was known, before its prompt, in its turn and after it: one server is killed for all four."""
+    first = alone.perform(say("All done."))
+    ended, asked_before = str(first.agent["session"]), alone.name
+    opened = alone.ask("POST", "/session", title="opened")["id"]
+    with alone.performing(HOLD) as (_, future):
+        alone.until(lambda: alone.calls)
+        session, cut = str(alone.left.session), alone.name
+        alone.model.writes(cut, say("I went on."))
+        os.kill(pid_of(alone.server), signal.SIGKILL)
+        future.result(90)
+    again = alone.resume(ended, name=asked_before)
+    assert isinstance(again, Outcome)
+    assert (again.word, len(alone.model.calls(asked_before))) == ("succeeded", 1), "it had ended"
+    unsent = alone.model.writes("unsent", say("At last.")).strip("[]")
+    late = alone.resume(opened, prompted=False, name=unsent)
+    assert isinstance(late, Outcome)
+    assert (late.word, late.agent["session"], len(alone.model.calls(unsent))) == ("succeeded", opened, 1)
+    fresh = alone.perform(say("From the start."), name="unknown before")
+    assert (fresh.word, len(alone.model.calls("unknown before"))) == ("succeeded", 1)
+    on = alone.resume(session, name=cut)
+    assert isinstance(on, Outcome)
+    assert (on.word, on.agent["session"]) == ("succeeded", session)
+    assert asked(alone, session) == [f"[[{cut}]]", INTERRUPTED]
 
 
 def test_what_the_cut_off_turn_had_started_is_ended_before_it_goes_on(

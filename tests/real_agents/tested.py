@@ -84,6 +84,7 @@ RULES: Sequence[tuple[str, str, Sequence[str], Sequence[str], Sequence[str]]] = 
             "opened_and_never_prompted",
             "session_that_is_gone",
             "whatever_is_killed_in_it",
+            "whichever_point",
             "frozen_holder",
         ),
         (
