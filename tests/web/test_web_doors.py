@@ -1,6 +1,8 @@
 """Every door of the interface is shut for whom it is not meant: no byte of what is there, and nothing is changed."""
 
-from collections.abc import Iterator, Mapping
+import asyncio
+import re
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,15 @@ from duly.core.task import Definition
 from duly.operations import tasks, tokens
 from duly.operations.askers import RIGHTS
 from duly.operations.projects import set_project
+from duly.web import guards
 from duly.web.bodies import BODY_MOST
+from duly.web.login import FORM
 from duly.web.making import inner
 from duly.web.pace import Pace
 from duly.web.reach import Reach
 
+ROOT = Path(__file__).parents[2]
+TESTS = [path for folder in ("web", "processes", "cli") for path in (ROOT / "tests" / folder).glob("test_*.py")]
 MARK = "zanzibar"
 """What stands in the name, the project and the command of the only task: no refusal may say it."""
 FOREIGN_HOSTS = (
@@ -128,8 +134,8 @@ def test_a_token_of_another_project_is_told_nothing_of_a_task_wherever_it_asks(s
     asked = [door for door in doors(shop) if door.right is not None and door.method == "GET"]
     asked += [door for door in doors(shop) if door.right is not None and MARK in door.path and door.method != "GET"]
     for door in asked:
-        if door.path == f"{API}/events/{MARK}":
-            continue
+        if door.path == f"{API}/events/{MARK}" or door.path.endswith("/stream"):
+            continue  # a source of events is nobody's, and a stream goes on for as long as one listens
         answered = shop.client.request(
             door.method, door.path, headers=shop.as_(*RIGHTS, projects=("other",)) | {"If-Match": '"v1"'}
         )
@@ -274,3 +280,29 @@ def test_the_digest_of_a_wrong_token_is_compared_in_constant_time_known_or_not(
     for secret in (shop.secret("read"), shop.secret("read")[:-1] + "!", "duly_tok_unknown_x", "nothing"):
         shop.client.get(f"{API}/status", headers={"Authorization": f"Bearer {secret}"})
     assert compared == [(64, 64)] * 4
+
+
+def test_a_body_that_stops_coming_is_waited_for_no_longer(shop: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guards, "BODY_WITHIN_S", 0)
+    sent: list[MutableMapping[str, Any]] = []
+
+    async def never() -> MutableMapping[str, Any]:
+        await asyncio.Event().wait()
+        raise AssertionError("it never comes")
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    headers = [(b"host", b"127.0.0.1"), (b"origin", b"http://127.0.0.1"), (b"content-type", FORM.encode())]
+    scope = {"type": "http", "method": "POST", "path": "/login", "query_string": b"", "headers": headers}
+    app: Any = shop.client.app
+    asyncio.run(app(scope | {"http_version": "1.1", "scheme": "http", "server": ("127.0.0.1", 80)}, never, send))
+    assert sent[0]["status"] == 408
+
+
+def test_every_threat_of_the_page_names_tests_that_are_there() -> None:
+    page = (ROOT / "docs" / "http.md").read_text()
+    named = set(re.findall(r"`(test_\w+)`", page))
+    there = set(re.findall(r"^def (test_\w+)", "\n".join(path.read_text() for path in TESTS), re.MULTILINE))
+    assert len(named) > 20
+    assert named - there == set()

@@ -3,6 +3,7 @@
 A shape is a name in `answers.SHAPES`; `[task]` is a list of them, in pages. A `body` is a JSON Schema.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,8 @@ from duly.web.answers import EXAMPLES, SHAPES
 from duly.web.bodies import JSON, MERGE
 from duly.web.problems import MEDIA, TITLES
 
+WRITTEN = "x-example"
+"""The key under which an example waits as a text."""
 ANY_ROUTE = (400, 401, 403, 404, 405, 408, 413, 415, 421, 422, 429, 503)
 """What every route that wants a token may answer."""
 OPEN_ROUTE = (400, 405, 408, 413, 421)
@@ -30,7 +33,7 @@ def described(
     """Give what a route's decorator is told; `example` is one of its body, `errors` are statuses beyond ANY_ROUTE."""
     told: dict[str, Any] = {"description": TITLES.get(status, "Done")}
     if answer is not None:
-        told["content"] = {JSON: {"schema": schema_of(answer), "example": example_of(answer)}}
+        told["content"] = {JSON: {"schema": schema_of(answer), WRITTEN: as_text(example_of(answer))}}
     if headers:
         told["headers"] = {name: {"description": what, "schema": {"type": "string"}} for name, what in headers.items()}
     usual = ANY_ROUTE if right is not None else OPEN_ROUTE
@@ -39,7 +42,7 @@ def described(
     if body is not None:
         content: dict[str, Any] = {"schema": dict(body)}
         if example is not None:
-            content["example"] = example
+            content[WRITTEN] = as_text(example)
         kinds = (MERGE, JSON) if merge else (JSON,)
         extra["requestBody"] = {"required": bool(body.get("required")), "content": dict.fromkeys(kinds, content)}
     return {
@@ -49,6 +52,21 @@ def described(
         "responses": {status: told} | answers,
         "openapi_extra": extra,
     }
+
+
+def as_text(example: object) -> str:
+    """Write an example as a text, so that the framework does not leave out what is null in it; see `unfold`."""
+    return json.dumps(example)
+
+
+def unfold(page: Mapping[str, Any]) -> None:
+    """Put the examples of a page in the place of their texts."""
+    for methods in page["paths"].values():
+        for told in methods.values():
+            answers = [*told.get("responses", {}).values(), told.get("requestBody", {})]
+            for content in (one for answer in answers for one in answer.get("content", {}).values()):
+                if WRITTEN in content:
+                    content["example"] = json.loads(content.pop(WRITTEN))
 
 
 def problem(status: int) -> dict[str, Any]:

@@ -57,7 +57,13 @@ def ready(request: Request) -> Response:
     return answer(told, status=status)
 
 
-@router.get("/metrics", **_told("What is measured, as Prometheus reads it", "read"))
+MEASURED = _told("What is measured, as Prometheus reads it", "read")
+MEASURED["responses"][200]["content"] = {
+    kind: {"schema": {"type": "string"}} for kind in ("text/plain", "application/openmetrics-text")
+}
+
+
+@router.get("/metrics", **MEASURED)
 def metrics(ask: Reads, request: Request) -> Response:
     """Measure the whole store, and this process."""
     ask.check_everything("what is measured")

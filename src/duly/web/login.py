@@ -77,8 +77,9 @@ async def login(request: Request) -> Response:
         raise Refused("not_allowed", "only the page at /login may ask for a session")
     house.reach.check_own_page(request.method, request.headers)
     check_media(request, (FORM,))
+    data = await request.body()
     try:
-        given = parse_qs((await request.body()).decode(), max_num_fields=FIELDS_MOST)
+        given = parse_qs(data.decode(), max_num_fields=FIELDS_MOST)
     except ValueError as error:
         raise Unreadable(400, "the body is no form that has a code") from error
     code = (given.get("code") or [""])[0].strip()

@@ -80,6 +80,7 @@ def _describe(app: FastAPI) -> None:
 
     def openapi() -> dict[str, Any]:
         page = made()
+        describing.unfold(page)
         page.setdefault("components", {})
         page["components"]["schemas"] = describing.components()
         page["components"]["securitySchemes"] = {
