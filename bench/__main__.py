@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench import burst, cold_list, crowd, hand_run, idle, late, next_instant, overdue, parties, rig, spawn
+from bench import burst, cold_list, crowd, hand_run, idle, late, next_instant, overdue, parties, rig, spawn, web_load
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +155,25 @@ def spawns() -> list[Row]:
     return rows
 
 
+def web_loads() -> list[Row]:
+    found = web_load.measure()
+    p99, ratio, memory = found["p99_s"], found["readers_ratio"], found["readers_mb"]
+    ran = f"{found['succeeded']:g} run, {found['taken_out']:g} taken out, {found['most_at_once']:g} at once at most"
+    right = (found["most_at_once"], found["findings"]) == (web_load.AT_ONCE, 0)
+    return [
+        Row(f"{web_load.MISSED} missed, limit {web_load.AT_ONCE}", ran, "", f"{web_load.AT_ONCE} at once", right),
+        Row("meanwhile: answers by HTTP, p99", f"{p99 * 1e3:.0f} ms", "", "< 1000 ms", p99 < web_load.P99_BAR_S),
+        Row(
+            f"{web_load.READERS} readers that never read: p95",
+            f"{found['beside_p95_s'] * 1e3:.0f} ms",
+            f"{ratio:.2f} × without",
+            f"≤ {web_load.READERS_BAR:g} ×",
+            ratio <= web_load.READERS_BAR,
+        ),
+        Row("their memory", f"{memory:.1f} MB", "", "< 20 MB", memory < web_load.MEMORY_BAR_MB),
+    ]
+
+
 BENCHES: dict[str, Callable[[], list[Row]]] = {
     "burst": bursts,
     "server_burst": server_bursts,
@@ -166,6 +185,7 @@ BENCHES: dict[str, Callable[[], list[Row]]] = {
     "cold_list": lists,
     "next_instant": instants,
     "spawn": spawns,
+    "web_load": web_loads,
 }
 
 

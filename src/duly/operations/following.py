@@ -1,6 +1,6 @@
 """Following the ledger: its entries as readers are sent them, page by page, and whether some they lack are gone."""
 
-from collections.abc import Mapping
+import json
 from dataclasses import dataclass
 
 from duly.core.names import key_of
@@ -17,7 +17,8 @@ class Told:
     task: str | None
     project: str | None
     """The key of its task's project; None where it has no task that is known."""
-    shape: Mapping[str, object]
+    text: str
+    """The entry as it is shown, as JSON in one line: written once for all who read it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,7 @@ def page(session: Session, after: int, most: int) -> list[Told]:
             seq=one.seq,
             task=one.entry.task,
             project=projects.get(one.entry.task or ""),
-            shape=shapes.entry(one),
+            text=json.dumps(shapes.entry(one), separators=(",", ":")),
         )
         for one in found
     ]

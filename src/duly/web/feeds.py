@@ -3,7 +3,7 @@
 import json
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -135,12 +135,12 @@ class LedgerFeed(Feed):
         if not following.has_gaps(session, after):
             return after
         last = session.ledger.last()
-        self._lay(event({"after": after, "last": last}, id_=last, kind="reset"), last)
+        self._lay(event(json.dumps({"after": after, "last": last}), id_=last, kind="reset"), last)
         return last
 
     def _pass(self, told: Told) -> None:
         if following.is_wanted(told, self._wanted):
-            self._lay(event(told.shape, id_=told.seq), told.seq)
+            self._lay(event(told.text, id_=told.seq), told.seq)
         else:
             with self._lock:
                 self._after = told.seq
@@ -198,9 +198,7 @@ class LogFeed(Feed):
         return True
 
 
-def event(shape: Mapping[str, object], *, id_: int | str | None = None, kind: str | None = None) -> bytes:
+def event(data: str, *, id_: int, kind: str | None = None) -> bytes:
     """Write one server-sent event; its data is one line of JSON."""
-    lines = [f"id: {id_}"] if id_ is not None else []
-    lines += [f"event: {kind}"] if kind is not None else []
-    lines.append(f"data: {json.dumps(shape, separators=(',', ':'))}")
-    return ("\n".join(lines) + "\n\n").encode("ascii")
+    named = "" if kind is None else f"event: {kind}\n"
+    return f"id: {id_}\n{named}data: {data}\n\n".encode("ascii")
