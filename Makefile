@@ -14,7 +14,7 @@ AGENTS := tests/real_agents/node_modules/.ready
 # poolers, moves and upgrades and the storms over a server (tests/processes, tests/chaos) start one of their own and run
 # always. Why some tests ask a file alone is said in tests/databases.py.
 OWN     := $(addprefix tests/processes/test_process_,hosts.py pooler.py moving.py upgrades.py)
-ON_BOTH := tests/store tests/holder tests/events tests/cli tests/why tests/face
+ON_BOTH := tests/store tests/holder tests/notify tests/events tests/cli tests/why tests/face
 ON_BOTH += $(filter-out $(OWN),$(wildcard tests/processes/test_*.py))
 GUARDED := $(addprefix tests/store/test_store_,guards.py leases.py places.py losses.py schema.py strangers.py)
 GUARDED += $(addprefix tests/cli/test_cli_,doctor.py holding.py)
