@@ -156,7 +156,8 @@ def _answering(model: FakeModel) -> type[BaseHTTPRequestHandler]:
                 yield {"tool_calls": [call]}, None
                 yield {}, "tool_calls"
                 return
-            text = str({"hold": "I begin. ", "drop": "partial"}.get(step["do"]) or step.get("text", ""))
+            begun = {"hold": "I begin. Then I wait for a while. ", "drop": "partial"}
+            text = str(begun.get(step["do"]) or step.get("text", ""))
             for at in range(0, len(text), PIECE):
                 yield {"content": text[at : at + PIECE]}, None
             if step["do"] == "hold":
