@@ -80,6 +80,6 @@ def test_a_real_agent_over_acp_that_is_killed_has_failed_with_the_signal(one: Op
 def test_a_real_agent_over_acp_that_takes_too_long_is_timed_out_with_all_it_started(one: OpenCodeScene) -> None:
     pids = one.work / "pids"
     line = f"setsid sh -c 'echo $$ > {pids}; exec sleep 300' >/dev/null 2>&1 & sleep 300"
-    outcome = one.perform(shell(line), unattended="allow", timeout=timedelta(seconds=30))
+    outcome = one.perform(shell(line), unattended="allow", timeout=timedelta(seconds=60))
     assert (outcome.word, outcome.reason, outcome.confirmed) == ("timed_out", "timeout", True)
     assert [int(pid) for pid in pids.read_text().split() if lives(int(pid))] == []
