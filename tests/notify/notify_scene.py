@@ -122,7 +122,7 @@ class Told:
     def close(self) -> None:
         self.post.may_answer.set()
         until = monotonic_s() + WITHIN_S
-        while any(one.lives() for one in self.delivering._sending.values()):
+        while any(one.way.lives() for one in self.delivering._sending.values()):
             assert monotonic_s() < until
             pause(0.01)
 

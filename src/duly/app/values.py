@@ -58,6 +58,7 @@ class Rules(TypedDict, total=False):
     then: Literal["fail", "deny"]
     notify: Sequence[str]
     notify_after: int
+    ping: str
 
 
 class Options(Rules, total=False):

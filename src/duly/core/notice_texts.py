@@ -21,6 +21,7 @@ TITLES: Mapping[str, Templates] = {
     "store_away": ("the store could not be used",),
     "budget": ("the budget {key} is used up",),
     "test": ("a test of the channel {channel}",),
+    "ping": ("the monitor of {name} is asked",),
 }
 TEXTS: Mapping[str, Templates] = {
     "failing": ("{outcome}: {because}", "{because}", "{outcome}"),
@@ -33,6 +34,7 @@ TEXTS: Mapping[str, Templates] = {
     "store_away": ("for {for_s}, until {until_at}: {error}", "for {for_s}, until {until_at}", "{error}"),
     "budget": ("{taken} of {bound} {unit} a {per} are taken; it begins anew at {until_at}",),
     "test": ("it works: notices of this store come here",),
+    "ping": ("{subject}", "as it starts, succeeds or fails"),
 }
 ORDER: tuple[Severity, ...] = ("failure", "warning", "success", "info")
 """What the severity of several together is: the first of these that one of them has."""

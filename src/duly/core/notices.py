@@ -26,6 +26,7 @@ Kind = Literal[
     "store_away",
     "budget",
     "test",
+    "ping",
 ]
 Severity = Literal["info", "success", "warning", "failure"]
 SEVERITIES: Mapping[str, Severity] = {
@@ -39,6 +40,7 @@ SEVERITIES: Mapping[str, Severity] = {
     "store_away": "failure",
     "budget": "warning",
     "test": "info",
+    "ping": "info",
 }
 TOLD_KINDS = frozenset({"ended", "skipped", "missed", "parked", "paused", "removed", "outage"})
 """Kinds of entries of which a notice, or the end of what was told, may be made."""

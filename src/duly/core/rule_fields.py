@@ -1,6 +1,7 @@
 """The rules of a task, as a table: how it is judged when things are not normal."""
 
 from duly.core import spans
+from duly.core.action_fields import URL_MOST
 from duly.core.field import Field
 from duly.core.task import (
     DEFAULT_ANSWER_WITHIN,
@@ -266,6 +267,14 @@ NOTICES: tuple[Field, ...] = (
         least=1,
         most=NOTIFY_AFTER_MOST,
     ),
+    _rule(
+        "ping",
+        "url",
+        "the address of a monitor, asked when a run succeeds; with /start when one starts, and /fail when one fails",
+        default_text="none",
+        most=URL_MOST,
+        metavar="URL",
+    ),
 )
 
 RULES: tuple[Field, ...] = (*LATE, *CROWD, *ATTEMPTS, *SCHEDULE, *AGENTS, *NOTICES)
@@ -284,6 +293,7 @@ OF_ONE_TASK = frozenset(
         "permissions",
         "budget",
         "success_when",
+        "ping",
     }
 )
 """Rules that mean one task's own schedule or work, and have no default for many."""

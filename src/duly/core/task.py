@@ -87,6 +87,8 @@ class Rules:
     notify: tuple[str, ...] | None = None
     """The channels that are told of it; None: those of the store."""
     notify_after: int = 1
+    ping: str | None = None
+    """Where a monitor outside is asked; secrets are only named in it."""
     store_access: StoreAccess = "none"
     """What its runs may do at the store with what they are lent for it."""
 

@@ -8,64 +8,29 @@ import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
-from duly import clock
 from duly.core import channels, notices
 from duly.core.channels import GATHERED_FOR, GIVEN_UP_AFTER, Channel
 from duly.core.names import key_of
-from duly.core.values import value
 from duly.notify.gathering import standing_of
 from duly.notify.messages import Item
-from duly.notify.outcome import NotSent
+from duly.notify.on_its_way import OnItsWay, Sent
 from duly.notify.sending import Sender, send
 from duly.store import Session, Store
 from duly.store.notices import Outgoing
 
 Tell = Callable[[str, Mapping[str, object]], None]
-ANSWERED_WITHIN_S = 60.0
-"""A channel that has not taken a message by then has not taken it; well below the claim."""
 AT_ONCE_MOST = 100
 """Notices of one message."""
 
 
-@value
-class Sent:
-    """What became of a message: an error where it was not taken, with how long the channel asked us to wait."""
-
-    error: str | None = None
-    wait: timedelta | None = None
-
-
 class Sending:
-    """One message on its way, in a thread of its own: a receiver that does not answer holds up nothing but itself."""
+    """One message to a channel, on its way."""
 
     def __init__(self, sender: Sender, channel: Channel, out: list[Outgoing], now: datetime, rang: threading.Event):
         self.channel = channel
         self.out = out
-        self.outcome: Sent | None = None
-        self.overdue_s = clock.monotonic_s() + ANSWERED_WITHIN_S
-        self._sender, self._now, self._rang = sender, now, rang
-        self._thread = threading.Thread(target=self._run, name="duly-notice", daemon=True)
-        self._thread.start()
-
-    def over(self) -> Sent | None:
-        """Give what became of it, once that is known or can be waited for no longer."""
-        if self.outcome is None and clock.monotonic_s() >= self.overdue_s:
-            return Sent(error=f"it gave no answer within {ANSWERED_WITHIN_S:g} s")
-        return self.outcome
-
-    def lives(self) -> bool:
-        """Tell whether its thread still waits for the receiver."""
-        return self._thread.is_alive()
-
-    def _run(self) -> None:
-        try:
-            send(self._sender, self.channel, [Item(id=one.id, notice=one.notice) for one in self.out], now=self._now)
-            self.outcome = Sent()
-        except NotSent as error:
-            self.outcome = Sent(error=error.told, wait=error.wait)
-        except Exception as error:  # noqa: BLE001 - a fault of ours is one channel's trouble, and is told as its error
-            self.outcome = Sent(error=f"{type(error).__name__}: {self._sender.secrets.mask(str(error))}")
-        self._rang.set()
+        items = [Item(id=one.id, notice=one.notice) for one in out]
+        self.way = OnItsWay(lambda: send(sender, channel, items, now=now), sender, rang)
 
 
 class Delivering:
@@ -88,13 +53,13 @@ class Delivering:
 
     def step(self, store: Store, *, gathered_for: timedelta = GATHERED_FOR) -> None:
         """Write down what became of messages, and send what is due: of each channel at most one at a time."""
-        self._stuck = {key: one for key, one in self._stuck.items() if one.lives()}
+        self._stuck = {key: one for key, one in self._stuck.items() if one.way.lives()}
         for key, sending in list(self._sending.items()):
-            outcome = sending.over()
+            outcome = sending.way.over()
             if outcome is not None:
                 self._settle(store, sending, outcome)
                 del self._sending[key]
-                if sending.outcome is None:
+                if sending.way.outcome is None:
                     self._stuck[key] = sending
         self.soonest = None
         for channel in self._due(store, gathered_for):

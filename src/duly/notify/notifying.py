@@ -11,6 +11,7 @@ from duly.core.spans import write_instant
 from duly.errors import DulyError, StoreAway
 from duly.notify.delivering import Delivering, Sending, Tell
 from duly.notify.gathering import Gathering
+from duly.notify.pinging import Pinging
 from duly.notify.sending import Sender, sender_of
 from duly.store import Store
 from duly.store.meta import STORE_ID
@@ -37,6 +38,7 @@ class Notifying:
         self._rang = threading.Event()
         self._gathering = Gathering()
         self._delivering = Delivering(self._sender, who, tell, self._rang)
+        self._pinging = Pinging(self._sender, tell, self._rang)
         self._who = who
         self._store_id: str | None = None
         self._open: list[Channel] = []
@@ -87,11 +89,12 @@ class Notifying:
         if changed or self._again or now_s - self._looked_s >= BUDGETS_EVERY_S:
             self._looked_s, self._again = now_s, False
             self._remember(store)
-            if self._gathering.step(store):
+            if self._gathering.step(store) + self._pinging.gather(store):
                 self._again = True
-        due = self._delivering.soonest is not None and self._delivering.soonest <= store.clock.now()
-        if changed or self._again or due or self._delivering.busy:
-            self._delivering.step(store)
+        for one in (self._delivering, self._pinging):
+            due = one.soonest is not None and one.soonest <= store.clock.now()
+            if changed or self._again or due or one.busy:
+                one.step(store)
 
     def _remember(self, store: Store) -> None:
         with store.read() as session:
@@ -103,11 +106,14 @@ class Notifying:
         try:
             until_s = clock.monotonic_s() + LAST_WITHIN_S
             self._gathering.step(store)
+            self._pinging.gather(store)
             self._delivering.step(store, gathered_for=timedelta(0))
-            while self._delivering.busy and clock.monotonic_s() < until_s:
+            self._pinging.step(store)
+            while (self._delivering.busy or self._pinging.busy) and clock.monotonic_s() < until_s:
                 self._rang.wait(max(0.0, until_s - clock.monotonic_s()))
                 self._rang.clear()
                 self._delivering.step(store, gathered_for=timedelta(0))
+                self._pinging.step(store)
         except DulyError as error:
             self._tell("notices wait for whoever serves next", {"error": error.message})
 

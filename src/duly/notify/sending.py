@@ -22,6 +22,8 @@ class Sender:
     store: str | None = None
     """The id of the store."""
     public_url: str | None = None
+    inside: bool = False
+    """Whether names that lead to private addresses are followed, as for webhooks."""
 
 
 def sender_of(environ: Mapping[str, str], *, store: str | None) -> Sender:
@@ -40,7 +42,13 @@ def sender_of(environ: Mapping[str, str], *, store: str | None) -> Sender:
         public_url = config.in_force("public_url", found, environ).value
     except Invalid:
         public_url = None
-    return Sender(secrets=secrets, store=store, public_url=None if public_url is None else str(public_url))
+    try:
+        inside = config.in_force("http.inside", found, environ).value is True
+    except Invalid:
+        inside = False
+    return Sender(
+        secrets=secrets, store=store, public_url=None if public_url is None else str(public_url), inside=inside
+    )
 
 
 def send(sender: Sender, channel: Channel, items: Sequence[Item], *, now: datetime) -> None:

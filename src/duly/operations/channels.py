@@ -20,6 +20,7 @@ from duly.store.notices import Outgoing
 MOST = 100
 """Channels of a store."""
 EVERY_MOST = timedelta(days=1)
+PING = "ping"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,12 +175,13 @@ def shape(found: Shown) -> dict[str, object]:
 
 
 def delivery(one: Outgoing, names: Mapping[str, str]) -> dict[str, object]:
-    """Show what became of a notice at one channel; `names` are the channels by their keys."""
+    """Show what became of a notice at one channel, or of a ping; `names` are the channels by their keys."""
+    ping = one.notice.kind == PING
     return {
-        "channel": names.get(one.channel, one.channel),
+        "channel": PING if ping else names.get(one.channel, one.channel),
         "state": one.state,
         "at": shapes.instant(one.state_at),
-        "kind": one.notice.kind,
+        "kind": one.notice.subject if ping else one.notice.kind,
         "tries": one.tries,
         "error": one.error,
     }

@@ -1,12 +1,13 @@
 """What `doctor` looks at of channels: each takes what it is sent, and each that a task names is there."""
 
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
 from duly.core.channel_reading import NAMED, is_webhook
 from duly.core.channels import GATHERED_FOR
 from duly.core.names import key_of
+from duly.core.pings import BEFORE
 from duly.core.spans import write_instant
 from duly.operations.ailment import Ailment
 from duly.operations.lookup import told
@@ -58,7 +59,21 @@ def channels(_: Store, session: Session) -> Iterator[Ailment]:
                 details={"channel": one.name},
                 hint="pip install 'duly[notify]' where the store is served",
             )
+    yield from _monitors(session, given_up)
     yield from _unknown(session, {key_of(one.name) for one in found})
+
+
+def _monitors(session: Session, given_up: Mapping[str, int]) -> Iterator[Ailment]:
+    failed = {key.removeprefix(BEFORE): count for key, count in given_up.items() if key.startswith(BEFORE)}
+    for task in session.tasks.by_ids(failed).values():
+        if task.removed_at is None and task.definition.rules.ping is not None:
+            yield Ailment(
+                check="pings_given_up",
+                subject=told(task),
+                text=f"{failed[task.id]} pings of the last week never reached the monitor of {told(task)}",
+                details={"task": told(task), "given_up": failed[task.id]},
+                hint=f"duly edit {told(task)} --ping URL; the runs of the task tell the errors",
+            )
 
 
 def _unknown(session: Session, known: set[str]) -> Iterator[Ailment]:

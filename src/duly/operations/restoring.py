@@ -223,6 +223,8 @@ def _at_rest(session: Session, *, file: Path, contents: copies.Contents, by: str
     session.notices.keep_quiet(session.now)
     if session.notices.read_to() is not None:
         session.notices.set_read_to(session.ledger.last())
+    if session.pings.watched():
+        session.pings.set_read_to(session.ledger.last())
     return Restored(contents=contents, at=session.now, kept=None, due=due, ended=ended, pause=pause)
 
 

@@ -85,6 +85,10 @@ def _derive(session: Session, task: Task) -> None:
     session.crowd.set_task(task.id, weights_of(task.definition), task.definition.rules.needs)
     _set_budget(session, task)
     session.events.set_sources(task.id, sources_of(task.definition))
+    if task.definition.rules.ping is None:
+        session.pings.unwatch([task.id])
+    else:
+        session.pings.watch(task.id, session.ledger.last())
 
 
 def _set_budget(session: Session, task: Task) -> None:

@@ -27,6 +27,7 @@ from duly.store.meta import Meta
 from duly.store.missed import MissedOnes
 from duly.store.notices import Notices
 from duly.store.pauses import Pauses
+from duly.store.pings import Pings
 from duly.store.projects import Projects
 from duly.store.questions import Questions
 from duly.store.runs import Runs
@@ -64,6 +65,7 @@ class Session:
     log_pieces: LogPieces
     channels: Channels
     notices: Notices
+    pings: Pings
     tokens: Tokens
     meta: Meta
 
@@ -261,6 +263,7 @@ class Store:
             log_pieces=LogPieces(line),
             channels=Channels(line),
             notices=Notices(line),
+            pings=Pings(line),
             tokens=Tokens(line),
             meta=Meta(line),
         )
