@@ -149,6 +149,7 @@ def test_who_is_held_to_projects_sees_and_touches_no_others(door: Door) -> None:
         ("schedule_why", {"of": run}),
         ("schedule_update", {"task": "there", "changes": {"description": "x"}}),
         ("schedule_update", {"task": "here", "changes": {"project": "default"}}),
+        ("schedule_update", {"task": "here", "changes": {"project": None}}),
         ("schedule_pause", {"task": "there", "note": "x"}),
         ("schedule_delete", {"task": "there"}),
         ("run_now", {"task": "there"}),
@@ -162,6 +163,25 @@ def test_who_is_held_to_projects_sees_and_touches_no_others(door: Door) -> None:
     assert door.make("more").reason == "not_allowed"
     assert "there" not in door.call("scheduler_status").text
     assert set(door.call("scheduler_status").shape) == {"served", "holders_alive", "version"}
+
+
+def test_a_word_that_means_nothing_tells_who_is_held_to_projects_no_names_that_are_like_it(door: Door) -> None:
+    door.make("here", project="shop")
+    door.make("kept-quiet")
+    for project in ("one", "two"):
+        door.make("in both", project=project)
+    asks: list[tuple[str, dict[str, Any]]] = [
+        (tool, {field: word})
+        for tool, field in (("schedule_get", "task"), ("schedule_why", "of"), ("run_get", "run"), ("run_now", "task"))
+        for word in ("kept-quie", "in both")
+    ]
+    told = [door.call(tool, **given).text for tool, given in asks]
+    assert all("kept-quiet" in text or "one/in both" in text for text in told)
+    door.may("read", "run", projects=frozenset({"shop"}))
+    for tool, given in asks:
+        no = door.call(tool, **given)
+        assert no.reason in {"unknown_task", "unknown_id"}, (tool, given, no.text)
+        assert not [word for word in ("kept-quiet", "one/", "two/") if word in f"{no.text}{no.shape}"], (tool, given)
 
 
 def test_what_a_run_creates_waits_for_a_person_and_it_changes_nothing_that_is_there(door: Door) -> None:

@@ -11,8 +11,9 @@ from duly.core.run import Run
 from duly.core.task import Task
 from duly.errors import DulyError, Invalid, Refused
 from duly.mcp.rails import Rails
-from duly.operations.askers import Asker, check_project
-from duly.operations.lookup import find_any, find_task, told
+from duly.operations import reaching
+from duly.operations.askers import Asker
+from duly.operations.lookup import told
 from duly.operations.serving import alive
 from duly.store import Session, Store
 
@@ -89,17 +90,12 @@ def is_seen(asker: Asker, project: str | None) -> bool:
 
 def task_of(session: Session, asker: Asker, word: str) -> Task:
     """Find the task that a word means, of those that this asker may see."""
-    task = find_task(session, word)
-    check_project(asker, task.definition.project)
-    return task
+    return reaching.task(session, asker, word)
 
 
 def run_of(session: Session, asker: Asker, word: str) -> Run:
     """Find the run that a word means, or the newest of the task that it means; of those that this asker may see."""
-    found = find_any(session, word)
-    of = found if isinstance(found, Task) else session.tasks.by_id(found.task)
-    if of is not None:
-        check_project(asker, of.definition.project)
+    found = reaching.task_or_run(session, asker, word)
     if isinstance(found, Run):
         return found
     newest = session.runs.listed(task=found.id, most=1)

@@ -14,8 +14,8 @@ from duly.core.names import key_of
 from duly.core.spans import read_instant
 from duly.errors import Refused
 from duly.mcp import answers
-from duly.mcp.desk import NOBODY, UNTRUSTED, Desk, answer, is_seen, is_served, run_of, task_of
-from duly.operations import listing, previewing, shapes, shapes_why, showing
+from duly.mcp.desk import NOBODY, UNTRUSTED, Desk, answer, is_seen, is_served, task_of
+from duly.operations import listing, previewing, reaching, shapes, shapes_why, showing
 from duly.operations.askers import Asker
 from duly.operations.lookup import told
 from duly.operations.rail import A_PERSON
@@ -108,10 +108,18 @@ class Looking:
             if seen is None:
                 raise nothing_yet(of)
             asker, store, session = seen
-            _check_seen(session, asker, of)
+            # A removed task is asked about by who may see all.
+            word = of if asker.projects is None else reaching.task_or_run(session, asker, of).id
             place = zones.zone(zone or self._desk.zone or "UTC")
             moment = None if at is None else read_instant(at, now=session.now, zone=place, field="at")
-            found = asking.why(session, of, moment, alive=alive(store, session), boot=store.clock.lease_boot())
+            found = asking.why(
+                session,
+                word,
+                moment,
+                alive=alive(store, session),
+                boot=store.clock.lease_boot(),
+                projects=asker.projects,
+            )
             shape = shapes_why.why(found)
             upcoming: Any = shape["upcoming"]
             told_ = [shape["answer"], shape["because"], None if upcoming is None else f"Next: {upcoming['answer']}"]
@@ -196,17 +204,6 @@ def _walked(session: Session, asker: Asker, wanted: Wanted, cursor: str | None) 
                 yield line(one)
         if cursor is None:
             return
-
-
-def _check_seen(session: Session, asker: Asker, word: str) -> None:
-    """Refuse questions about others' tasks; a removed one is asked about by who may see all."""
-    if asker.projects is not None:
-        try:
-            task_of(session, asker, word)
-        except Refused as refused:
-            if refused.reason != "unknown_task":
-                raise
-            run_of(session, asker, word)
 
 
 def _line_text(one: Mapping[str, object]) -> str:

@@ -14,9 +14,9 @@ from duly.mcp import answers
 from duly.mcp.desk import NOBODY, UNTRUSTED, Desk, answer, is_seen, is_served, run_of, task_of
 from duly.mcp.looking import NO_STORE, Cursor, Word, nothing_yet
 from duly.mcp.rails import check_texts
-from duly.operations import listing, missed, outputs, runs, shapes, showing, standing
-from duly.operations.askers import Asker, check_project
-from duly.operations.lookup import find_missed, told
+from duly.operations import listing, missed, outputs, reaching, runs, shapes, showing, standing
+from duly.operations.askers import Asker
+from duly.operations.lookup import told
 from duly.runners.folders import folder_of
 from duly.store import Session, Store
 
@@ -164,8 +164,7 @@ class Running:
         """Answer a missed occurrence."""
         with self._desk.changing(ctx, "run") as (asker, store):
             with store.read() as session:
-                one = find_missed(session, id)
-                check_project(asker, _project(session, one.task) or "")
+                one = reaching.missed(session, asker, id)
             if decision == "decline":
                 declined = missed.decline(store, one.id, by=asker.name, note=note)
                 return answer(f"{one.id} is declined.", {"missed": shapes.missed(declined), "run": None})

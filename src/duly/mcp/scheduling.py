@@ -100,8 +100,8 @@ class Scheduling:
         with self._desk.changing(ctx, "write") as (asker, store):
             with store.read() as session:
                 before = task_of(session, asker, task)
-            if isinstance(patch.get("project"), str):
-                check_project(asker, patch["project"])
+            if "project" in patch:
+                check_project(asker, str(patch["project"] or "default"))
             seen = edits.edit(store, before.id, patch, by=asker.name, if_version=if_version, dry_run=True)
             rails.check(seen.after.definition, seen.after, self._desk.rails)
             if dry_run:
