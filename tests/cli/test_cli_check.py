@@ -139,7 +139,12 @@ def test_what_a_run_asks_waits_for_a_person_and_says_so(scene: Scene, app: Path)
     called = scene.ok("add", "own", "--when", "every 1m", "--cwd", "/", "--", "true")
     assert "so it waits for a person: duly unpause own" in called.err
     scene.ok("enable", "before")
-    for words in (("unpause", "own"), ("unpause", "--all"), ("project", "set", "web", "--dir", str(app))):
+    for words in (
+        ("unpause", "own"),
+        ("unpause", "--all"),
+        ("project", "set", "web", "--dir", str(app)),
+        ("run", "own", "--anyway"),
+    ):
         called = scene.call(*words, "--json")
         assert (called.code, called.fault["reason"]) == (3, "not_allowed"), words
     scene.monkeypatch.delenv("DULY_RUN")

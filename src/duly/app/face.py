@@ -190,9 +190,10 @@ class Duly:
         `paused` (not with `anyway`). It starts when somebody serves; `wait` waits for its end.
         """
         from duly.app import answers
-        from duly.operations import runs
+        from duly.operations import rail, runs
 
         asked: dict[str, Any] = {"input_": input, "args": args, "key": key, "queue": queue, "anyway": anyway}
+        asked["run"] = rail.asking_run()
         with self._use() as store:
             return answers.run(store, runs.run_now(store, self._of(task), by=_caller(), **asked).id)
 

@@ -45,10 +45,11 @@ def backfill(task: str, first: str, last: str, overlap: str, anyway: bool, dry_r
     """Fill the past."""
     from duly.operations import filling
     from duly.operations.lookup import caller
+    from duly.operations.rail import asking_run
 
     ask = filling.Ask(first=instant(first, "--from"), last=instant(last, "--to"), overlap=overlap)
     with open_for_change() as store:
-        done = filling.backfill(store, task, ask, by=caller(), anyway=anyway, dry_run=dry_run)
+        done = filling.backfill(store, task, ask, by=caller(), anyway=anyway, dry_run=dry_run, run=asking_run())
     if settings().as_json:
         out.document(filling.shape(done))
         return

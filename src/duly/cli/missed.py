@@ -142,9 +142,10 @@ def accept(id: str, anyway: bool, wait: bool) -> int:  # noqa: A002 - the contra
     from duly.cli import running
     from duly.operations import missed as missed_ones
     from duly.operations.lookup import caller, ending
+    from duly.operations.rail import asking_run
 
     with open_for_change() as store:
-        done = missed_ones.accept(store, id, by=caller(), anyway=anyway)
+        done = missed_ones.accept(store, id, by=caller(), anyway=anyway, run=asking_run())
         if wait:
             hint_nobody(address(), "the run waits until somebody does")
             return running.wait_for(store, done.run)

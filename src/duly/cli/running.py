@@ -56,11 +56,20 @@ def run(task: str, input_: str | None, key: str | None, queue: bool, anyway: boo
     """Open a run by hand."""
     from duly.operations import runs
     from duly.operations.lookup import caller
+    from duly.operations.rail import asking_run
 
     given = text_or_file(input_, "--input") if input_ is not None else None
     with open_for_change() as store:
         opened = runs.run_now(
-            store, task, by=caller(), input_=given, args=words() or (), key=key, queue=queue, anyway=anyway
+            store,
+            task,
+            by=caller(),
+            input_=given,
+            args=words() or (),
+            key=key,
+            queue=queue,
+            anyway=anyway,
+            run=asking_run(),
         )
         return _opened(store, opened, wait=wait)
 
@@ -155,10 +164,12 @@ def text_or_file(given: str, option: str) -> str:
 def retry(run: str, queue: bool, anyway: bool, wait: bool) -> int:
     """Open a run by hand that does another one again."""
     from duly.operations.lookup import caller
+    from duly.operations.rail import asking_run
     from duly.operations.retry import retry as open_again
 
     with open_for_change() as store:
-        return _opened(store, open_again(store, run, by=caller(), queue=queue, anyway=anyway), wait=wait)
+        opened = open_again(store, run, by=caller(), queue=queue, anyway=anyway, run=asking_run())
+        return _opened(store, opened, wait=wait)
 
 
 def _opened(store: "Store", opened: "Run", *, wait: bool) -> int:

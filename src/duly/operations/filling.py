@@ -56,7 +56,16 @@ class Filled:
     dry_run: bool
 
 
-def backfill(store: Store, word: str, ask: Ask, *, by: str, anyway: bool = False, dry_run: bool = False) -> Filled:
+def backfill(
+    store: Store,
+    word: str,
+    ask: Ask,
+    *,
+    by: str,
+    anyway: bool = False,
+    dry_run: bool = False,
+    run: str | None = None,
+) -> Filled:
     """Open a run for each occurrence in a span that has none; `dry_run` says which and opens nothing.
 
     They are the occurrences of the schedule that was in force at their time (before the first one, of that), and are
@@ -69,7 +78,7 @@ def backfill(store: Store, word: str, ask: Ask, *, by: str, anyway: bool = False
         expire(session)
         task = find_task(session, word)
         check_has_times(task)
-        check_task(session, task, anyway=anyway)
+        check_task(session, task, anyway=anyway, run=run)
         if ask.first > session.now:
             raise Invalid("it lies ahead: the schedule opens what is to come", field="--from", hint="--from 7d")
         until = min(ask.last, task.planned_until)

@@ -92,7 +92,7 @@ def runs(
     """List runs, the newest first; `state` is the public word."""
     given: dict[str, Any] = {
         "before": _run_cursor(cursor),
-        "task": None if task is None else find_task(session, task).id,
+        "task": None if task is None else ledger_task(session, task),
         "state": None if state is None else STORED_STATE.get(state, state),
         "outcome": outcome,
         "since_us": 0 if since is None else to_us(since),
@@ -161,7 +161,7 @@ def newest(session: Session, *, task: str | None, since: datetime | None, most: 
 
 
 def ledger_task(session: Session, word: str) -> str:
-    """Find the id of a task for its ledger, which outlives the task."""
+    """Find the id of a task for what is kept of it, which outlives the task."""
     removed = session.tasks.by_id(word)
     return removed.id if removed is not None else find_task(session, word).id
 
@@ -188,17 +188,19 @@ def within(
     projects: Projects,
     before: str,
     most: int,
+    fits: Callable[[T], bool] | None = None,
 ) -> list[T]:
-    """Give the first `most` of what `read` gives from an id on, of some projects alone.
+    """Give the first `most` of what `read` gives from an id on, of some projects alone, and of those that fit.
 
     `which` gives the id and the task of one.
     """
-    if projects is None:
+    if projects is None and fits is None:
         return read(before, most)
     kept: list[T] = []
     while batch := read(before, LOOKED_AT):
         tasks_ = session.tasks.by_ids({which(one)[1] for one in batch})
-        kept += [one for one in batch if is_within(tasks_.get(which(one)[1]), projects)]
+        seen = [one for one in batch if is_within(tasks_.get(which(one)[1]), projects)]
+        kept += seen if fits is None else filter(fits, seen)
         before = which(batch[-1])[0]
         if len(kept) >= most or len(batch) < LOOKED_AT:
             break

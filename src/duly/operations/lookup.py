@@ -67,7 +67,8 @@ def by_name(session: Session, word: str) -> Task | None:
         return session.tasks.by_name(key_of(project), key_of(name))
     found = session.tasks.named(key_of(word))
     if len(found) > 1:
-        _ambiguous(word, [told(task) for task in found])
+        # With their projects, also the default one: the name alone is what was not understood.
+        _ambiguous(word, [f"{task.definition.project}/{task.definition.name}" for task in found])
     return found[0] if found else None
 
 

@@ -20,6 +20,8 @@ from duly.store.counters import count_back
 from duly.store.offers import expire
 from duly.store.switches import lift_over, move
 
+STATES = ("open", "accepted", "declined", "expired", "closed")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
@@ -37,6 +39,7 @@ def listed(
     cursor: str | None,
     most: int,
     projects: Projects = None,
+    state: str | None = None,
 ) -> tuple[list[dict[str, object]], str | None]:
     """List missed occurrences, the newest first, each with the name of its task; the second value continues it."""
     before = "~" if cursor is None else cursor
@@ -49,7 +52,18 @@ def listed(
             return session.missed.open(session.now, before=before, task=of, most=count)
         return session.missed.listed(before=before, task=of, most=count)
 
-    found = within(session, read, lambda one: (one.id, one.task), projects=projects, before=before, most=most + 1)
+    def fits(one: Missed) -> bool:
+        return offers.seen(one, session.now).state == state
+
+    found = within(
+        session,
+        read,
+        lambda one: (one.id, one.task),
+        projects=projects,
+        before=before,
+        most=most + 1,
+        fits=None if state is None else fits,
+    )
     page = found[:most]
     named = session.tasks.by_ids({one.task for one in page})
     items = [
@@ -59,11 +73,12 @@ def listed(
     return items, page[-1].id if len(found) > most else None
 
 
-def accept(store: Store, word: str, *, by: str, anyway: bool = False) -> Accepted:
+def accept(store: Store, word: str, *, by: str, anyway: bool = False, run: str | None = None) -> Accepted:
     """Run a missed occurrence all the same, of a count the newest; it waits for its seat and its limits.
 
     Refused: `already_answered` with who and when; `already_waiting`, `already_running`, `already_ended` with the run
-    where the occurrence has one; `paused` (not with `anyway`); `unknown_task` when its task was removed.
+    where the occurrence has one; `paused` (not with `anyway`, unless a `run` asks); `unknown_task` when its task was
+    removed.
     """
     with store.write() as session:
         lift_over(session)
@@ -73,19 +88,19 @@ def accept(store: Store, word: str, *, by: str, anyway: bool = False) -> Accepte
             raise _answered(one)
         task = _task_of(session, one)
         refuse_missing(store, session, task)
-        check_task(session, task, anyway=anyway)
+        check_task(session, task, anyway=anyway, run=run)
         there = session.runs.by_occurrence(task.id, offers.newest_of(one))
         if there is not None and offers.names_a_run_to_go_on(one, there):
             return _go_on(session, one, there, task, by=by, anyway=anyway)
         if there is not None:
             raise _has_run(one, there)
-        run = offers.run_for(one, task, id_=ids.new("run"), by=by, anyway=anyway, now=session.now)
-        after = _decide(session, one, offers.accepted(one, run.id, by=by, now=session.now))
-        session.runs.insert([run])
+        opened = offers.run_for(one, task, id_=ids.new("run"), by=by, anyway=anyway, now=session.now)
+        after = _decide(session, one, offers.accepted(one, opened.id, by=by, now=session.now))
+        session.runs.insert([opened])
         session.ledger.add(
-            [offers.told(after, "accepted", now=session.now, run=run), lifecycle.opened_by_hand(run)],
+            [offers.told(after, "accepted", now=session.now, run=opened), lifecycle.opened_by_hand(opened)],
         )
-        return Accepted(missed=after, run=run)
+        return Accepted(missed=after, run=opened)
 
 
 def decline(store: Store, word: str, *, by: str, note: str | None = None) -> Missed:

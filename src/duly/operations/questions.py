@@ -14,6 +14,8 @@ from duly.store.answering import answer as write_answer
 from duly.store.answering import look_over
 from duly.store.switches import lift_over
 
+STATES = ("open", "answered", "expired")
+
 
 def listed(
     session: Session,
@@ -23,6 +25,7 @@ def listed(
     cursor: str | None,
     most: int,
     projects: Projects = None,
+    state: str | None = None,
 ) -> tuple[list[dict[str, object]], str | None]:
     """List questions, the newest first, each with the name of its task; the second value continues it."""
     before = "~" if cursor is None else cursor
@@ -35,7 +38,18 @@ def listed(
             return session.questions.open(session.now, before=before, task=of, most=count)
         return session.questions.listed(before=before, task=of, most=count)
 
-    found = within(session, read, lambda one: (one.id, one.task), projects=projects, before=before, most=most + 1)
+    def fits(one: Question) -> bool:
+        return questions.seen(one, session.now).state == state
+
+    found = within(
+        session,
+        read,
+        lambda one: (one.id, one.task),
+        projects=projects,
+        before=before,
+        most=most + 1,
+        fits=None if state is None else fits,
+    )
     page = found[:most]
     named = session.tasks.by_ids({one.task for one in page})
     items = [

@@ -20,13 +20,15 @@ from duly.store import Session, Store
 from duly.store.switches import lift_over
 
 
-def retry(store: Store, word: str, *, by: str, queue: bool = False, anyway: bool = False) -> Run:
+def retry(
+    store: Store, word: str, *, by: str, queue: bool = False, anyway: bool = False, run: str | None = None
+) -> Run:
     """Open a run by hand that does again what an ended one did; `retry_of` names it.
 
     Refused: `already_waiting` and `already_running` where that run, or (not with `queue`) its task, waits or runs;
-    `budget_exceeded` (not with `queue`);
-    `paused` (not with `anyway`); `unknown_task` when the task was removed; `invalid` when the definition by which the
-    run was performed no longer reads. An open offer to go on with that run is answered by this.
+    `budget_exceeded` (not with `queue`); `paused` (not with `anyway`, unless a `run` asks); `unknown_task` when the
+    task was removed; `invalid` when the definition by which the run was performed no longer reads. An open offer to go
+    on with that run is answered by this.
     """
     with store.write() as session:
         lift_over(session)
@@ -34,12 +36,12 @@ def retry(store: Store, word: str, *, by: str, queue: bool = False, anyway: bool
         _check_ended(old)
         task = _task_of(session, old)
         refuse_missing(store, session, task)
-        check_task(session, task, anyway=anyway)
+        check_task(session, task, anyway=anyway, run=run)
         definition = _definition(session, old, task)
         if not queue:
             check_free(session, task)
             check_budget(session, task)
-        run = Run(
+        opened = Run(
             id=ids.new("run"),
             task=task.id,
             occurrence=manual_key(ids.new("evt").removeprefix("evt_")),
@@ -58,10 +60,10 @@ def retry(store: Store, word: str, *, by: str, queue: bool = False, anyway: bool
             rank=rank_of("manual", definition.rules),
             retry_of=old.id,
         )
-        session.runs.insert([run])
-        session.ledger.add([replace(lifecycle.opened_by_hand(run), details={"retry_of": old.id})])
-        _answer_offers(session, old, run, by=by)
-        return run
+        session.runs.insert([opened])
+        session.ledger.add([replace(lifecycle.opened_by_hand(opened), details={"retry_of": old.id})])
+        _answer_offers(session, old, opened, by=by)
+        return opened
 
 
 def _check_ended(run: Run) -> None:

@@ -19,6 +19,7 @@ from duly.ids import new as new_id
 from duly.operations.budgets import check_budget
 from duly.operations.lookup import find_run, find_task, told
 from duly.operations.owned import refuse_missing
+from duly.operations.rail import refuse_in_a_run
 from duly.store import Session, Store
 from duly.store.pauses import holding
 from duly.store.switches import lift_over, move
@@ -34,11 +35,12 @@ def run_now(
     key: str | None = None,
     queue: bool = False,
     anyway: bool = False,
+    run: str | None = None,
 ) -> Run:
     """Open a run by hand; the same `key` again answers with the run it opened first. `args`: further arguments of it.
 
     Refused: `already_running` with the holder, `already_waiting`, `budget_exceeded` (these not with `queue`), `paused`
-    (not with `anyway`), `key_reused` when the key was used with another input.
+    (not with `anyway`, unless a `run` asks), `key_reused` when the key was used with another input.
     """
     _check_input(input_, key)
     _check_args(args)
@@ -57,12 +59,12 @@ def run_now(
                 )
             return first
         refuse_missing(store, session, task)
-        check_task(session, task, anyway=anyway)
+        check_task(session, task, anyway=anyway, run=run)
         _check_room(task, args)
         if not queue:
             check_free(session, task)
             check_budget(session, task)
-        run = Run(
+        opened = Run(
             id=ids.new("run"),
             task=task.id,
             occurrence=occurrence,
@@ -79,9 +81,9 @@ def run_now(
             project=key_of(task.definition.project),
             rank=rank_of("manual", task.definition.rules),
         )
-        session.runs.insert([run])
-        session.ledger.add([lifecycle.opened_by_hand(run)])
-        return run
+        session.runs.insert([opened])
+        session.ledger.add([lifecycle.opened_by_hand(opened)])
+        return opened
 
 
 def cancel(store: Store, word: str, *, by: str) -> Run:
@@ -144,17 +146,20 @@ def _check_room(task: Task, args: Sequence[str]) -> None:
         )
 
 
-def check_task(session: Session, task: Task, *, anyway: bool) -> None:
-    """Refuse what a person asks of a task that cannot run, or that is paused (not with `anyway`)."""
+def check_task(session: Session, task: Task, *, anyway: bool, run: str | None = None) -> None:
+    """Refuse what is asked of a task that cannot run, or that is paused (with `anyway` where a `run` asks alone)."""
     if task.broken is not None:
         raise Refused(
             "invalid",
             f"{told(task)} cannot run: its {task.broken.field} no longer reads: {task.broken.message}",
             details={"task": task.id, "field": task.broken.field},
         )
-    if anyway:
+    if anyway and run is None:
         return
     pauses = holding(session.pauses.all(), task=task.id, project_key=key_of(task.definition.project))
+    if pauses and anyway:
+        # Who may lift no hold may not pass one by either: what a run has made waits for a person.
+        refuse_in_a_run(run, "running what is held", f"duly unpause {told(task)}, from a terminal of one's own")
     if pauses:
         one = pauses[0]
         raise Refused(
