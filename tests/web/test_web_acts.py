@@ -9,6 +9,7 @@ from work_scene import MAY_I, WHICH, added, asking, claimed, offered, settled
 
 from duly.core.run import Run
 from duly.ports import Outcome
+from duly.store.secrets_made import make_in
 
 
 @pytest.fixture(scope="module")
@@ -143,6 +144,11 @@ def test_what_was_missed_is_accepted_or_declined_once(site: Web) -> None:
         assert (again.status_code, again.json()["reason"]) == (409, "already_answered")
     assert site.ask("GET", f"/missed?open=true&task={task}").json()["items"] == []
     assert len(site.ask("GET", f"/missed?task={task}").json()["items"]) == 2
+    for state, ids in (("accepted", [wanted]), ("declined", [unwanted]), ("open", [])):
+        found = site.ask("GET", f"/missed?task={task}&state={state}").json()["items"]
+        assert [one["id"] for one in found] == ids, state
+    assert site.ask("GET", f"/missed/{unwanted}").json()["note"] == "too late"
+    assert site.ask("GET", "/missed?state=done").status_code == 422
 
 
 def test_a_question_is_answered_once_by_who_may_answer_alone(site: Web) -> None:
@@ -168,3 +174,33 @@ def test_a_question_is_answered_once_by_who_may_answer_alone(site: Web) -> None:
     assert (said["answer"], said["answered_by"]) == ("next", "t0")
     again = site.ask("POST", f"/questions/{permission}/answer", json={"answer": "deny"})
     assert (again.status_code, again.json()["reason"]) == (409, "already_answered")
+
+
+def test_the_work_of_a_run_does_not_pass_a_hold_that_it_may_not_lift(site: Web) -> None:
+    asks = added(site, "asks for others")
+    site.ask("POST", f"/tasks/{asks}/run")
+    held = added(site, "waits for a person")
+    with site.store.write() as session:
+        (own,) = session.runs.waiting_of(asks)
+        may = frozenset({"read", "run"})
+        made = make_in(session, kind="run", name="w", rights=may, by="w", projects=frozenset({"default"}), run=own.id)
+        missed = session.now.replace(microsecond=0) - timedelta(days=1)
+    assert made is not None
+    done = site.ask("POST", f"/tasks/{held}/run").json()["id"]
+    site.ask("POST", f"/runs/{done}/cancel")
+    site.ask("POST", f"/tasks/{held}/pause", json={"note": "made in a run: a person lets it start"})
+    work = {"Authorization": f"Bearer {made.secret}"}
+    late = offered(site, held, missed)
+    span = {"from": "3d", "to": "now", "anyway": True}
+    ways = [
+        (f"/tasks/{held}/run", {"anyway": True}),
+        (f"/tasks/{held}/backfill", span),
+        (f"/runs/{done}/retry", {"anyway": True}),
+        (f"/missed/{late}/accept", {"anyway": True}),
+    ]
+    before = site.dump()
+    for path, body in ways:
+        refused = site.ask("POST", path, json=body, headers=work)
+        assert (refused.status_code, refused.json()["reason"]) == (403, "not_allowed"), path
+    assert site.dump() == before
+    assert site.ask("POST", f"/tasks/{held}/run", json={"anyway": True}).status_code == 202

@@ -112,6 +112,13 @@ def test_nobody_serves_and_nothing_was_out(site: Web) -> None:
     assert site.ask("GET", "/holders?cursor=tsk_x").status_code == 422
 
 
+def test_what_is_next_is_as_many_as_one_asks_for_by_either_word(site: Web) -> None:
+    task = added(site, "often", triggers=["every 1h"])
+    for word in ("n", "limit"):
+        assert len(site.ask("GET", f"/tasks/{task}/next?{word}=3").json()["items"]) == 3
+        assert len(site.ask("GET", f"/next?{word}=2").json()["items"]) == 2
+
+
 def test_what_is_next_of_all_tasks_is_told_in_its_order(site: Web) -> None:
     items = site.ask("GET", "/next?n=3").json()["items"]
     assert len(items) == 3

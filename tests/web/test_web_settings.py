@@ -59,6 +59,12 @@ def test_a_limit_is_set_seen_and_goes_back(site: Web) -> None:
     assert site.ask("GET", "/limits/gpu").status_code == 404
 
 
+def test_a_limit_may_have_a_slash_in_its_name(site: Web) -> None:
+    assert site.ask("PUT", "/limits/db%2Fwrites", json={"n": 2}).json()["key"] == "db/writes"
+    assert site.ask("GET", "/limits/db%2Fwrites").json()["n"] == 2
+    assert site.ask("DELETE", "/limits/db%2Fwrites").status_code == 204
+
+
 def test_a_budget_is_set_for_the_store_and_for_a_project(site: Web) -> None:
     site.ask("PUT", "/projects/spender", json={})
     done = site.ask("PUT", "/budgets/project:spender", json={"usd": "2.50", "runs": 4, "per": "day"}).json()

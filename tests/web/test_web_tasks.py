@@ -1,5 +1,6 @@
 """Tasks over HTTP: listed, defined, changed as they were seen, removed."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -131,6 +132,7 @@ def test_a_patch_is_a_merge_patch_in_which_null_goes_back_to_the_default(site: W
 
 def test_a_task_is_removed_only_as_it_was_seen_and_its_story_stays(site: Web) -> None:
     id_ = added(site, "leaving")
+    site.ask("POST", f"/tasks/{id_}/run")
     assert site.ask("DELETE", f"/tasks/{id_}", headers={"If-Match": '"v3"'}).status_code == 412
     gone = site.ask("DELETE", f"/tasks/{id_}", headers={"If-Match": '"v1"'})
     assert (gone.status_code, gone.content) == (204, b"")
@@ -138,5 +140,27 @@ def test_a_task_is_removed_only_as_it_was_seen_and_its_story_stays(site: Web) ->
         again = site.ask(method, f"/tasks/{id_}{path}")
         assert (again.status_code, again.json()["reason"]) == (404, "unknown_task"), path
     told = site.ask("GET", f"/ledger?task={id_}").json()["items"]
-    assert [one["kind"] for one in told] == ["defined", "removed"]
+    assert [one["kind"] for one in told] == ["defined", "opened", "skipped", "removed"]
     assert site.ask("GET", f"/tasks/{id_}/why").status_code == 200
+    run = next(one["run"] for one in told if one["run"] is not None)
+    assert [one["id"] for one in site.ask("GET", f"/runs?task={id_}").json()["items"]] == [run]
+
+
+def test_a_task_is_found_by_its_project_and_name_in_an_address(site: Web) -> None:
+    wanted = added(site, "of two", project="first")
+    added(site, "of two")
+    unclear = site.ask("GET", "/tasks/of two")
+    assert (unclear.status_code, unclear.json()["reason"]) == (422, "invalid")
+    assert set(unclear.json()["details"]["candidates"]) == {"first/of two", "default/of two"}
+    assert site.ask("GET", "/tasks/first%2fof two").json()["id"] == wanted
+    assert site.ask("POST", "/tasks/first%2Fof%20two/pause").json()["target"] == "first/of two"
+    assert site.ask("GET", "/tasks/default%2Fof%20two/why").json()["subject"]["project"] == "default"
+    assert site.ask("GET", "/tasks/first/of two").status_code == 404
+    assert site.ask("GET", "/tasks/second%2Fof%20two").json()["reason"] == "unknown_task"
+
+
+def test_a_body_says_that_it_is_utf_8_with_or_without_quotes(site: Web) -> None:
+    for number, kind in enumerate(("UTF-8", '"utf-8"')):
+        headers = {"Content-Type": f"application/json; charset={kind}"}
+        body = json.dumps(of(f"in utf-8 {number}"))
+        assert site.ask("POST", "/tasks", content=body, headers=headers).status_code == 201, kind

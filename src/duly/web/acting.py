@@ -6,7 +6,7 @@ from fastapi import APIRouter, Header, Response
 
 from duly.core.fields import KEY_MOST
 from duly.errors import Invalid
-from duly.operations import filling, listing, runs, shapes, skipping, tasks
+from duly.operations import filling, listing, runs, shapes, skipping, standing, tasks
 from duly.operations.skipping import AT, BEFORE, NEXT
 from duly.web import fields
 from duly.web.bodies import Asked, refuse_others
@@ -70,6 +70,7 @@ def run(ask: Runs, word: Named, body: Asked, idempotency_key: IdempotencyKey = N
         key=key_of(body, idempotency_key),
         queue=fields.truth(body, "queue"),
         anyway=fields.truth(body, "anyway"),
+        run=ask.asker.run,
     )
     with ask.store.read() as session:
         told = listing.run_shape(session, opened, session.tasks.by_id(opened.task))
@@ -101,7 +102,8 @@ def pause(ask: Writes, word: Named, body: Asked) -> Response:
         task = ask.task(session, word)
         until = fields.moment(body, "until", session.now, bare="ahead")
     done = tasks.pause(ask.store, "task", task.id, until=until, note=fields.note(body), by=ask.by)
-    return answer(shapes.pause(done.pause) | {"tasks": done.tasks})
+    with ask.store.read() as session:
+        return answer(standing.pause(session, done.pause) | {"tasks": done.tasks})
 
 
 @router.post("/tasks/{id}/unpause", **described("Lift a task's hold", right="write", answer="unpaused", errors=(409,)))
@@ -160,6 +162,7 @@ def backfill(ask: Runs, word: Named, body: Asked) -> Response:
         by=ask.by,
         anyway=fields.truth(body, "anyway"),
         dry_run=fields.truth(body, "dry_run"),
+        run=ask.asker.run,
     )
     return answer(filling.shape(done))
 

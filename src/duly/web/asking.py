@@ -19,26 +19,29 @@ from duly.web.pages import Paged, listed
 router = APIRouter(tags=["tasks"])
 FENCE_MOST = 2**63 - 1
 NEXT_USUAL = 5
-Number = Annotated[int, Query(ge=1, le=previewing.NEXT_MOST, description="how many instants")]
+Number = Annotated[int | None, Query(ge=1, le=previewing.NEXT_MOST, description="how many instants")]
+Limit = Annotated[int | None, Query(ge=1, le=previewing.NEXT_MOST, description="the same, as of all lists")]
 
 
 @router.get("/next", **described("What is due next", right="read", answer="[coming]", errors=()))
-def next_of_all(ask: Reads, n: Number = NEXT_USUAL) -> Response:
+def next_of_all(ask: Reads, n: Number = None, limit: Limit = None) -> Response:
     """List the next instants of all tasks together, the earliest first."""
     ask.check_everything("what is due next")
+    most = n or limit or NEXT_USUAL
     with ask.store.read() as session:
-        tasks = previewing.coming(session, n)
-        items = skipping.marked(session, previewing.next_of(tasks, now=session.now, most=n))
+        tasks = previewing.coming(session, most)
+        items = skipping.marked(session, previewing.next_of(tasks, now=session.now, most=most))
     return answer({"items": items, "next": None})
 
 
 @router.get("/tasks/{id}/next", **described("When a task is due next", right="read", answer="[coming]"))
-def next_(ask: Reads, word: Named, n: Number = NEXT_USUAL) -> Response:
+def next_(ask: Reads, word: Named, n: Number = None, limit: Limit = None) -> Response:
     """List a task's next instants, with who skipped them; none of one that is broken."""
     with ask.store.read() as session:
         task = ask.task(session, word)
         found = [] if task.broken is not None else [task]
-        items = skipping.marked(session, previewing.next_of(found, now=session.now, most=n))
+        most = n or limit or NEXT_USUAL
+        items = skipping.marked(session, previewing.next_of(found, now=session.now, most=most))
     return answer({"items": items, "next": None})
 
 

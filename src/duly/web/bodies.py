@@ -13,6 +13,7 @@ BODY_MOST = 1024 * 1024
 DEPTH_MOST = 100
 JSON = "application/json"
 MERGE = "application/merge-patch+json"
+UTF_8 = frozenset({"charset=utf-8", 'charset="utf-8"'})
 
 
 async def _asked(request: Request) -> dict[str, Any]:
@@ -37,7 +38,7 @@ def check_media(request: Request, known: tuple[str, ...]) -> None:
     if given is None:
         return
     kind, *parameters = (part.strip().lower() for part in given.split(";"))
-    if kind not in known or any(one.startswith("charset=") and one != "charset=utf-8" for one in parameters):
+    if kind not in known or any(one.startswith("charset=") and one not in UTF_8 for one in parameters):
         raise Unreadable(415, f"a body is {' or '.join(known)}, in UTF-8", hint=f"Content-Type: {known[0]}")
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
 from fastapi import Path, Query
+from pydantic import AfterValidator
 
 from duly import zones
 from duly.core.names import key_of
@@ -23,7 +24,14 @@ NOTE: dict[str, Any] = {"type": ["string", "null"], "maxLength": 500, "descripti
 INSTANT: dict[str, Any] = {"type": "string", "description": "RFC 3339, a local time, `now`, or a distance such as `2h`"}
 TRUTH: dict[str, Any] = {"type": "boolean"}
 
-Named = Annotated[str, Path(alias="id", max_length=WORD_MOST, description="an id, a unique end of one, or a name")]
+SLASH = "\x1f"
+"""Stands in a path for a slash of a name (`%2F`), which parts nothing; no name has a control character."""
+WHOLE_WORD = AfterValidator(lambda word: word.replace(SLASH, "/"))
+Named = Annotated[
+    str,
+    Path(alias="id", max_length=WORD_MOST, description="an id, a unique end of one, a name, or `project%2Fname`"),
+    WHOLE_WORD,
+]
 Word = Annotated[str | None, Query(max_length=WORD_MOST)]
 Moment = Annotated[str | None, Query(max_length=INSTANT_MOST, description=str(INSTANT["description"]))]
 

@@ -33,8 +33,8 @@ from starlette.types import ASGIApp
 
 from duly.core.run import Run
 from duly.core.task import Task
-from duly.errors import Invalid, Refused, StoreAway
-from duly.operations import lookup, tasks, tokens
+from duly.errors import StoreAway
+from duly.operations import reaching, tasks, tokens
 from duly.operations.askers import Asker, check_everything, check_project, check_right
 from duly.store.pool import Pool
 from duly.store.store import Session, Store
@@ -114,33 +114,11 @@ class Ask:
 
     def task(self, session: Session, word: str) -> Task:
         """Find the task a word means, and refuse who is held to other projects, with no word of what is there."""
-        try:
-            found = lookup.find_task(session, word)
-        except (Invalid, Refused) as fault:
-            if self.asker.projects is None:
-                raise
-            raise Refused("unknown_task", "there is no such task") from fault
-        self.check(found.definition.project)
-        return found
+        return reaching.task(session, self.asker, word)
 
     def run(self, session: Session, word: str) -> Run:
         """Find the run a word means, and refuse who is held to other projects, with no word of what is there."""
-        try:
-            found = lookup.find_run(session, word)
-        except (Invalid, Refused) as fault:
-            if self.asker.projects is None:
-                raise
-            raise Refused("unknown_run", "there is no such run") from fault
-        self.check_task_id(session, found.task)
-        return found
-
-    def check_task_id(self, session: Session, task: str) -> None:
-        """Refuse who is held to other projects than that of a task, removed or not."""
-        found = session.tasks.by_id(task)
-        if found is not None:
-            self.check(found.definition.project)
-        elif self.asker.projects is not None:
-            raise Refused("not_allowed", "nobody knows any more which project it belongs to")
+        return reaching.run(session, self.asker, word)
 
 
 def answer(

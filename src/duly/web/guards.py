@@ -1,8 +1,10 @@
 """What stands before every route: hosts, origins, sizes and times of requests, and the headers of every answer."""
 
 import asyncio
+import re
 from collections.abc import MutableMapping
 from typing import Any
+from urllib.parse import quote, unquote_to_bytes
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, Request
@@ -12,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from duly.errors import DulyError
 from duly.web import problems
 from duly.web.bodies import BODY_MOST
+from duly.web.fields import SLASH
 from duly.web.frame import House
 from duly.web.problems import Unreadable
 
@@ -27,6 +30,7 @@ HEADERS = {
 }
 # What an answer may set by itself: the pages need another policy, and streams another caching.
 UNLESS_SET = {"Cache-Control": "no-store", "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'"}
+ENCODED_SLASH = re.compile(rb"%2F", re.IGNORECASE)
 TOLD = "duly.told"
 """In a request's scope: its fault of ours has been answered."""
 FOR_A_YEAR = "max-age=31536000"
@@ -50,7 +54,7 @@ class Guards:
         try:
             _check_address(scope)
             self._check(Headers(scope=scope))
-            await self._app(scope, _Limited(receive), answering)
+            await self._app(_with_names_whole(scope), _Limited(receive), answering)
         except DulyError as fault:
             await answering.instead(problems.problem(fault), scope, receive)
         except (ClientDisconnect, asyncio.CancelledError):
@@ -147,6 +151,15 @@ def _check_address(scope: Scope) -> None:
     """Refuse NUL in an address: no name, id or word of ours has it, and not every database can be asked for it."""
     if "\0" in scope["path"] or b"%00" in scope["query_string"]:
         raise Unreadable(400, "an address cannot hold a NUL character")
+
+
+def _with_names_whole(scope: Scope) -> Scope:
+    """Keep a slash that is written as `%2F` from parting the word it stands in: a task is `project/name`."""
+    raw = scope.get("raw_path") or b""
+    if b"%2F" not in raw.upper():
+        return scope
+    kept = unquote_to_bytes(ENCODED_SLASH.sub(quote(SLASH).encode(), raw))
+    return {**scope, "path": kept.decode("utf-8", "replace")}
 
 
 def _route(scope: Scope) -> str:

@@ -13,7 +13,7 @@ from duly.store import Session
 from duly.web import fields
 from duly.web.bodies import Asked, refuse_others
 from duly.web.describing import described
-from duly.web.fields import WORD_MOST
+from duly.web.fields import WHOLE_WORD, WORD_MOST
 from duly.web.frame import Admin, Reads, answer, nothing
 
 router = APIRouter(tags=["store"])
@@ -30,7 +30,7 @@ LIMIT: dict[str, Any] = fields.object_of(
     },
     "n",
 )
-Key = Annotated[str, Path(max_length=WORD_MOST)]
+Key = Annotated[str, Path(max_length=WORD_MOST), WHOLE_WORD]
 WHOLE = "a limit"
 
 

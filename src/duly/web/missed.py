@@ -4,14 +4,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
+from duly.core import offers
 from duly.core.run import Missed
-from duly.errors import Invalid, Refused
-from duly.operations import listing, missed, shapes
-from duly.operations.lookup import find_missed
+from duly.operations import listing, missed, reaching, shapes
 from duly.web import fields
 from duly.web.bodies import Asked, refuse_others
 from duly.web.describing import described
-from duly.web.fields import NOTE, TRUTH, Named, Word
+from duly.web.fields import NOTE, TRUTH, Named, Word, choice, one_of
 from duly.web.frame import Ask, Reads, Runs, answer
 from duly.web.pages import Paged, listed
 
@@ -27,18 +26,29 @@ def all_(
     task: Word = None,
     project: Word = None,
     only_open: Annotated[bool, Query(alias="open", description="those that wait for an answer")] = False,
+    state: Annotated[str | None, choice(*missed.STATES)] = None,
 ) -> Response:
     """List missed occurrences, the newest first."""
+    one_of(state, "state", missed.STATES)
     with ask.store.read() as session:
         items, following = missed.listed(
             session,
             task=fields.task_of_past(ask, session, task),
             only_open=only_open,
+            state=state,
             cursor=page.cursor,
             most=page.most,
             projects=fields.projects(ask, project),
         )
         return listed(page, items, following)
+
+
+@router.get("/missed/{id}", **described("Show what was missed", right="read", answer="missed"))
+def one(ask: Reads, word: Named) -> Response:
+    """Show a missed occurrence, with its answer where it has one."""
+    found = _found(ask, word)
+    with ask.store.read() as session:
+        return answer(shapes.missed(offers.seen(found, session.now)))
 
 
 @router.post(
@@ -56,7 +66,8 @@ def all_(
 def accept(ask: Runs, word: Named, body: Asked) -> Response:
     """Run a missed occurrence all the same, of a count the newest; it waits for its seat and its limits."""
     refuse_others(body, "anyway")
-    done = missed.accept(ask.store, _found(ask, word).id, by=ask.by, anyway=fields.truth(body, "anyway"))
+    anyway = fields.truth(body, "anyway")
+    done = missed.accept(ask.store, _found(ask, word).id, by=ask.by, anyway=anyway, run=ask.asker.run)
     with ask.store.read() as session:
         run = listing.run_shape(session, done.run, session.tasks.by_id(done.run.task))
     return answer(run | {"missed": shapes.missed(done.missed)}, status=202, location=f"/runs/{done.run.id}")
@@ -81,11 +92,4 @@ def decline(ask: Runs, word: Named, body: Asked) -> Response:
 
 def _found(ask: Ask, word: str) -> Missed:
     with ask.store.read() as session:
-        try:
-            found = find_missed(session, word)
-        except (Invalid, Refused) as fault:
-            if ask.asker.projects is None:
-                raise
-            raise Refused("unknown_id", "nothing missed is called so") from fault
-        ask.check_task_id(session, found.task)
-        return found
+        return reaching.missed(session, ask.asker, word)

@@ -7,6 +7,7 @@ from urllib.parse import quote, urlencode
 
 from fastapi import Depends, Query, Request, Response
 
+from duly.web.fields import SLASH
 from duly.web.frame import answer
 
 MOST, USUAL = 200, 50
@@ -29,7 +30,7 @@ def _page(
     limit: Annotated[int, Query(ge=1, le=MOST, description="how many at most")] = USUAL,
 ) -> Page:
     asked = tuple(request.query_params.multi_items())
-    return Page(cursor=cursor, most=limit, path=request.url.path, asked=asked)
+    return Page(cursor=cursor, most=limit, path=request.scope["path"], asked=asked)
 
 
 Paged = Annotated[Page, Depends(_page)]
@@ -43,5 +44,6 @@ def listed(
     if following is not None:
         asked = [(name, value) for name, value in page.asked if name != "cursor"]
         query = urlencode([*asked, ("cursor", following)])
-        headers["Link"] = f'<{quote(page.path)}?{query}>; rel="next"'
+        path = "%2F".join(quote(part) for part in page.path.split(SLASH))
+        headers["Link"] = f'<{path}?{query}>; rel="next"'
     return answer({"items": list(items), "next": following, **(more or {})}, headers=headers)

@@ -51,7 +51,8 @@ def pause(ask: Writes, body: Asked) -> Response:
     with ask.store.read() as session:
         until = fields.moment(body, "until", session.now, bare="ahead")
     done = tasks.pause(ask.store, scope, target, until=until, note=fields.note(body), by=ask.by)
-    return answer(shapes.pause(done.pause) | {"tasks": done.tasks})
+    with ask.store.read() as session:
+        return answer(standing.pause(session, done.pause) | {"tasks": done.tasks})
 
 
 @router.delete("/pauses", **described("Lift a hold", right="write", answer="unpaused", errors=(409,)))

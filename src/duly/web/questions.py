@@ -5,13 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from duly.core.questions import ANSWER_MOST, Question, seen
-from duly.errors import Invalid, Refused
-from duly.operations import questions, shapes
-from duly.operations.lookup import find_question
+from duly.operations import questions, reaching, shapes
 from duly.web import fields
 from duly.web.bodies import Asked, refuse_others
 from duly.web.describing import described
-from duly.web.fields import NOTE, Named, Word
+from duly.web.fields import NOTE, Named, Word, choice, one_of
 from duly.web.frame import Answers, Ask, Reads, answer
 from duly.web.pages import Paged, listed
 
@@ -32,13 +30,16 @@ def all_(
     task: Word = None,
     project: Word = None,
     only_open: Annotated[bool, Query(alias="open", description="those that wait for an answer")] = False,
+    state: Annotated[str | None, choice(*questions.STATES)] = None,
 ) -> Response:
     """List what runs ask people, the newest first."""
+    one_of(state, "state", questions.STATES)
     with ask.store.read() as session:
         items, following = questions.listed(
             session,
             task=fields.task_of_past(ask, session, task),
             only_open=only_open,
+            state=state,
             cursor=page.cursor,
             most=page.most,
             projects=fields.projects(ask, project),
@@ -81,11 +82,4 @@ def decide(ask: Answers, word: Named, body: Asked) -> Response:
 
 def _found(ask: Ask, word: str) -> Question:
     with ask.store.read() as session:
-        try:
-            found = find_question(session, word)
-        except (Invalid, Refused) as fault:
-            if ask.asker.projects is None:
-                raise
-            raise Refused("unknown_id", "no question is called so") from fault
-        ask.check_task_id(session, found.task)
-        return found
+        return reaching.question(session, ask.asker, word)

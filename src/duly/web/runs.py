@@ -35,7 +35,7 @@ def all_(
         now = session.now
         items, following = listing.runs(
             session,
-            task=None if task is None else ask.task(session, task).id,
+            task=fields.task_of_past(ask, session, task),
             state=state,
             outcome=outcome,
             since=None if since is None else fields.instant(since, "since", now),
@@ -83,6 +83,7 @@ def retry(ask: Runs, word: Named, body: Asked) -> Response:
         by=ask.by,
         queue=fields.truth(body, "queue"),
         anyway=fields.truth(body, "anyway"),
+        run=ask.asker.run,
     )
     return _answer(ask, opened.id, location=f"/runs/{opened.id}")
 
