@@ -74,6 +74,27 @@ def test_a_program_runs_a_task_and_reads_its_log(web: Web, client: Client) -> No
     assert client.cancel(again["id"])["id"] == again["id"]
 
 
+def test_what_is_followed_may_be_silent_for_long_and_a_stream_may_not() -> None:
+    waited: list[float | None] = []
+
+    def answered(request: httpx2.Request) -> httpx2.Response:
+        waited.append(request.extensions["timeout"]["read"])
+        return httpx2.Response(200, content=iter([b'data: {"seq": 1}\n\n']))
+
+    with Client(URL, "x", http=httpx2.Client(transport=httpx2.MockTransport(answered))) as client:
+        assert b"".join(client.follow("run_1"))
+        stream = client.stream()
+        assert next(stream) == {"seq": 1}
+        stream.close()  # type: ignore[attr-defined]
+    assert waited[0] is None
+    assert waited[1] is not None
+
+
+def test_a_token_that_may_only_run_runs_a_task_of_a_project(web: Web, client: Client) -> None:
+    client.add(of("for runners", project="yard"))
+    assert Client(URL, web.secret("run"), http=web.client).run("yard/for runners")["state"] == "waiting"
+
+
 def test_a_program_answers_questions_and_tells_of_events(web: Web, client: Client) -> None:
     asks = client.add(of("asks"))
     _, question = asking(web, asks["id"], MAY_I)

@@ -74,7 +74,7 @@ class Client:
 
     def task(self, word: str) -> Task:
         """One task, by its id or a unique end of it, by its name, or as `project/name`."""
-        return cast(Task, self._json("GET", f"/tasks/{self._named(word)}"))
+        return cast(Task, self._json("GET", f"/tasks/{_quoted(word)}"))
 
     def add(self, definition: Mapping[str, Any]) -> Task:
         """Add a task by its definition."""
@@ -82,36 +82,36 @@ class Client:
 
     def replace(self, word: str, definition: Mapping[str, Any], *, version: int) -> Task:
         """Give a task another definition, if it still has this version."""
-        return cast(Task, self._json("PUT", f"/tasks/{self._named(word)}", definition, headers=_match(version)))
+        return cast(Task, self._json("PUT", f"/tasks/{_quoted(word)}", definition, headers=_match(version)))
 
     def change(self, word: str, changes: Mapping[str, Any], *, version: int | None = None) -> Task:
         """Change what is named, and nothing else; None clears."""
         headers = {"Content-Type": MERGE, **_match(version)}
-        return cast(Task, self._json("PATCH", f"/tasks/{self._named(word)}", changes, headers=headers))
+        return cast(Task, self._json("PATCH", f"/tasks/{_quoted(word)}", changes, headers=headers))
 
     def remove(self, word: str, *, version: int | None = None) -> None:
         """Remove a task; its ledger stays."""
-        self._json("DELETE", f"/tasks/{self._named(word)}", headers=_match(version))
+        self._json("DELETE", f"/tasks/{_quoted(word)}", headers=_match(version))
 
     def enable(self, word: str) -> Task:
         """Switch a task on."""
-        return cast(Task, self._json("POST", f"/tasks/{self._named(word)}/enable"))
+        return cast(Task, self._json("POST", f"/tasks/{_quoted(word)}/enable"))
 
     def disable(self, word: str) -> Task:
         """Switch a task off."""
-        return cast(Task, self._json("POST", f"/tasks/{self._named(word)}/disable"))
+        return cast(Task, self._json("POST", f"/tasks/{_quoted(word)}/disable"))
 
     def pause(self, word: str, *, until: str | None = None, note: str | None = None) -> Any:
         """Hold a task."""
-        return self._json("POST", f"/tasks/{self._named(word)}/pause", _given(until=until, note=note))
+        return self._json("POST", f"/tasks/{_quoted(word)}/pause", _given(until=until, note=note))
 
     def unpause(self, word: str) -> Any:
         """Lift a task's hold."""
-        return self._json("POST", f"/tasks/{self._named(word)}/unpause")
+        return self._json("POST", f"/tasks/{_quoted(word)}/unpause")
 
     def why(self, word: str) -> Any:
         """Why a task ran, did not, or will not."""
-        return self._json("GET", f"/tasks/{self._named(word)}/why")
+        return self._json("GET", f"/tasks/{_quoted(word)}/why")
 
     # Runs
 
@@ -126,7 +126,7 @@ class Client:
     ) -> Run:
         """Run a task now; the same key again answers with the run that it opened first."""
         body = _given(input=input, key=key, queue=queue or None, anyway=anyway or None)
-        return cast(Run, self._json("POST", f"/tasks/{self._named(word)}/run", body))
+        return cast(Run, self._json("POST", f"/tasks/{_quoted(word)}/run", body))
 
     def runs(self, **asked: str) -> Iterator[Run]:
         """All runs, the newest first, or those that `task`, `state`, `outcome`, `since` ask for."""
@@ -161,7 +161,8 @@ class Client:
     def follow(self, word: str, *, after: int = 0) -> Iterator[bytes]:
         """What a run writes, as it comes, until the run ends."""
         query = f"/runs/{_quoted(word)}/log?follow=1&after={after}"
-        with self._streamed(query, {}, None) as pieces:
+        # Work may be silent for as long as it likes, and its output has no comments that say so.
+        with self._streamed(query, {}, None, silent_s=None) as pieces:
             yield from pieces
 
     # What wants a person, and events
@@ -220,9 +221,11 @@ class Client:
             clock.pause(pause_s)
             pause_s = min(2 * pause_s, AGAIN_S[1])
 
-    def _streamed(self, path: str, query: Mapping[str, Any], last: str | None) -> "_Streamed":
+    def _streamed(
+        self, path: str, query: Mapping[str, Any], last: str | None, *, silent_s: float | None = SILENT_S
+    ) -> "_Streamed":
         headers = self._headers | ({} if last is None else {"Last-Event-ID": last})
-        return _Streamed(self._http, self._url + "/api/v1" + path, query, headers)
+        return _Streamed(self._http, self._url + "/api/v1" + path, query, headers, silent_s)
 
     def _pages(self, path: str, asked: Mapping[str, str]) -> Iterator[Any]:
         cursor: str | None = None
@@ -232,16 +235,6 @@ class Client:
             cursor = page["next"]
             if cursor is None:
                 return
-
-    def _named(self, word: str) -> str:
-        """What names a task in an address, which has no room for `/`."""
-        project, mark, name = word.partition("/")
-        if not mark:
-            return _quoted(word)
-        found = [one["id"] for one in self.tasks(project=project, name=name)]
-        if len(found) != 1:
-            raise Refused("unknown_task", f"there is no task {word!r}", details={"word": word})
-        return str(found[0])
 
     def _json(
         self,
@@ -283,9 +276,19 @@ class Client:
 class _Streamed:
     """One answer that goes on, from its begin to its end or to where it is cut off (Unreached)."""
 
-    def __init__(self, http: "httpx2.Client", url: str, query: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        http: "httpx2.Client",
+        url: str,
+        query: Mapping[str, Any],
+        headers: Mapping[str, str],
+        silent_s: float | None,
+    ) -> None:
+        import httpx2
+
         self._url = url
-        self._asking = http.stream("GET", url, params=query or None, headers=headers, timeout=SILENT_S)
+        within = httpx2.Timeout(TIMEOUT_S, read=silent_s)
+        self._asking = http.stream("GET", url, params=query or None, headers=headers, timeout=within)
 
     def __enter__(self) -> Iterator[bytes]:
         """Ask, and give the pieces as they come; the errors of the house where it is refused."""
