@@ -12,7 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+from duly.app.entry import Entry, most_inside
+from duly.core.reading import shown
 from duly.errors import Invalid, StoreAway
 from duly.operations.serving import holders_alive
 from duly.store import Store
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
 FOLDER = "web"
 """Where in the run folder each holder that has an interface says how it is reached."""
 BACKLOG = 128
-CONNECTIONS_MOST = 1_000
 ENDS_WITHIN_S = 2
 """For so long what is being answered may go on at a stop; streams are cut then."""
 JOIN_WITHIN_S = 10.0
@@ -123,11 +125,12 @@ class Interface:
         try:
             import uvicorn
 
+            from duly.web.connections import Connection
             from duly.web.making import make_app
 
             config = uvicorn.Config(
                 make_app(self._house()),
-                http="h11",
+                http=Connection,
                 ws="none",
                 loop="asyncio",
                 lifespan="on",
@@ -137,7 +140,6 @@ class Interface:
                 proxy_headers=False,
                 server_header=False,
                 backlog=BACKLOG,
-                limit_concurrency=CONNECTIONS_MOST,
                 timeout_graceful_shutdown=ENDS_WITHIN_S,
                 ssl_certfile=self._listening.tls_cert,
                 ssl_keyfile=self._listening.tls_key,
@@ -148,9 +150,12 @@ class Interface:
         except BaseException as fault:  # noqa: BLE001 - the interface ends, and what is served goes on without it
             from duly.operations import reports
 
+            path = None
             with contextlib.suppress(OSError):
-                path = reports.write(fault, "the interface", self._environ)
-                self._tell("web ended", {"kind": type(fault).__name__, "report": str(path)})
+                path = str(reports.write(fault, "the interface", self._environ))
+            self._tell("web ended", {"kind": type(fault).__name__, "report": path})
+        finally:
+            self._socket.close()  # who asks now is refused, and does not wait for an answer that never comes
 
     def _house(self) -> "House":
         from duly.app import loops
@@ -186,12 +191,43 @@ def check(listening: Listening) -> None:
     for path in (listening.tls_cert, listening.tls_key):
         if path is not None and not path.is_file():
             raise Invalid(f"there is no file {path}", field="--tls-cert" if path == listening.tls_cert else "--tls-key")
+    _check_tls(listening.tls_cert, listening.tls_key)
+    _check_public_url(listening.public_url)
     if listening.tls_cert is None and not listening.without_tls and not _is_loopback(listening.host):
         raise Invalid(
             f"{listening.host} is reached from other machines, and without TLS everybody on the way reads the tokens",
             field="--host",
             hint="--tls-cert FILE --tls-key FILE, or --listen-without-tls where something in front of it has TLS",
         )
+
+
+def _check_tls(cert: Path | None, key: Path | None) -> None:
+    """Refuse what TLS cannot be spoken with; a key with a passphrase too, which nobody is here to type."""
+    if cert is None or key is None:
+        return
+    import ssl
+
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(cert, key, password="")
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise Invalid(
+            f"{cert} and {key} cannot be used for TLS: {why}",
+            field="--tls-cert",
+            hint="PEM files that this user may read; the key without a passphrase, and of this certificate",
+        ) from error
+
+
+def _check_public_url(url: str | None) -> None:
+    if url is None:
+        return
+    try:
+        parts = urlsplit(url)
+        sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        sound = False
+    if not sound:
+        raise Invalid(f"{shown(url)} is no URL", field="public_url", hint="such as https://duly.example.org")
 
 
 def _is_loopback(host: str) -> bool:
@@ -202,7 +238,7 @@ def _is_loopback(host: str) -> bool:
         pass
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except OSError:
+    except (OSError, UnicodeError):
         return False
     return bool(host) and all(ipaddress.ip_address(str(one[4][0]).partition("%")[0]).is_loopback for one in found)
 
@@ -213,9 +249,10 @@ def _bound(listening: Listening, tell: "Tell") -> socket.socket | None:
         family, kind, proto, _, address = socket.getaddrinfo(
             listening.host, listening.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        bound = socket.socket(family, kind, proto)
-    except OSError as error:
-        raise Invalid(f"{listening.host} is no address of this machine: {error.strerror}", field="--host") from error
+        bound = Entry(family, kind, proto, most=most_inside())
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no name of a host"
+        raise Invalid(f"{shown(listening.host)} is no address of this machine: {why}", field="--host") from error
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
