@@ -22,6 +22,8 @@ from duly.store.switches import lift_over
 QUEUE_MOST = 1_000_000
 WITHIN_MOST = timedelta(hours=24)
 AGAIN_AFTER_S = 30
+NOT_HERE = "what this source compares with is not to be had here"
+"""All that a sender is told of a secret that cannot be resolved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +115,14 @@ def one_source(session: Session, name: str) -> Known:
     return known
 
 
+def wanted(session: Session, name: str) -> tuple[Sender, str]:
+    """Give what a source wants of who sends to it, and its secret's name; Unshown where it wants a token of ours."""
+    sender = session.senders.by_name(name)
+    if sender is None or sender.by is None or sender.secret is None:
+        raise Unshown("a token is wanted: Authorization: Bearer TOKEN")
+    return sender, sender.secret
+
+
 def receive(
     store: Store, name: str, *, headers: Mapping[str, tuple[str, ...]], body: bytes, secrets: Secrets
 ) -> Emitted:
@@ -122,13 +132,11 @@ def receive(
     that is no event. `headers` by their names in small letters.
     """
     with store.read() as session:
-        sender, now = session.senders.by_name(name), session.now
-    if sender is None or sender.by is None or sender.secret is None:
-        raise Unshown("a token is wanted: Authorization: Bearer TOKEN")
+        (sender, secret_name), now = wanted(session, name), session.now
     try:
-        secret = secrets.value(sender.secret)
+        secret = secrets.value(secret_name)
     except Missing as missing:
-        raise Refused("not_allowed", "what this source compares with is not to be had here") from missing
+        raise Refused("not_allowed", NOT_HERE) from missing
     found = senders.judge(sender, secret, headers, body, now)
     if isinstance(found, Unproven):
         raise Unshown(found.why)

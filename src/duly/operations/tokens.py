@@ -145,7 +145,7 @@ def _id_of(secret: str) -> str | None:
     mark, _, rest = secret.partition("_")
     id_, _, tail = rest.rpartition("_")
     ours = f"{mark}_" == MARK and id_.startswith("tok_") and bool(tail) and len(secret) <= SECRET_MOST
-    return id_ if ours and secret.isascii() else None
+    return id_ if ours and secret.isascii() and secret.isprintable() else None
 
 
 def _entry(session: Session, token: Token, by: str, what: str) -> Entry:

@@ -23,17 +23,28 @@ class Pool:
     def take(self) -> Store:
         """Give a connection that nobody else uses, until it is given back."""
         with self._lock:
-            if self._free:
-                return self._free.pop()
-        return self._store.another()
+            kept = self._free.pop() if self._free else None
+        if kept is None:
+            return self._store.another()
+        try:
+            kept.check_here()  # a file that is gone can be read still by whoever has it open
+        except BaseException:
+            self.give(kept, sound=False)
+            raise
+        return kept
 
     def give(self, store: Store, *, sound: bool = True) -> None:
-        """Take a connection back; one that failed is closed, so that the next is a new one."""
+        """Take a connection back; one that failed is closed, and with it those that are kept, which have failed too."""
+        failed = [store]
         with self._lock:
             if sound and not self._closed and len(self._free) < KEPT_MOST:
                 self._free.append(store)
                 return
-        store.close()
+            if not sound:
+                failed += self._free
+                self._free = []
+        for one in failed:
+            one.close()
 
     @contextmanager
     def lent(self) -> Iterator[Store]:

@@ -23,7 +23,7 @@ import asyncio
 import json
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Protocol
 
@@ -42,7 +42,7 @@ from duly.store.tokens import Kind
 from duly.web.pace import Pace
 from duly.web.problems import Unknown
 from duly.web.queries import refuse_unread
-from duly.web.reach import Reach
+from duly.web.reach import SAFE, Reach
 
 PREFIX = "/api/v1"
 COOKIE = "duly_session"
@@ -149,41 +149,69 @@ def as_json(told: object) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-async def _store(request: Request) -> AsyncIterator[Store]:
+@asynccontextmanager
+async def lent(house: House) -> AsyncIterator[Store]:
     """Lend a connection; who waits for one waits without a thread, so that those who have one get theirs."""
-    house: House = request.app.state.house
     async with house.room:
         store = await run_in_threadpool(house.pool.take)
-        sound = False
+        sound = left = False
         try:
             yield store
             sound = True
         except StoreAway:
             raise
+        except asyncio.CancelledError:
+            left = True  # a thread may be at work with it still: to close it under its hands ends the process
+            raise
         except Exception:
             sound = True  # what was asked failed, not the connection
             raise
         finally:
-            house.pool.give(store, sound=sound)
+            if not left:
+                house.pool.give(store, sound=sound)
+
+
+async def _store(request: Request) -> AsyncIterator[Store]:
+    async with lent(request.app.state.house) as store:
+        yield store
 
 
 LentStore = Annotated[Store, Depends(_store, scope="function")]
 
 
 def _asking(right: str) -> Any:
-    def ask(request: Request, store: LentStore) -> Ask:
+    async def known(request: Request) -> Asker:
         house: House = request.app.state.house
-        asker = asker_of(request, store, house)
+        async with lent(house) as store:
+            asker = await run_in_threadpool(asker_of, request, store, house)
         check_right(asker, right)
         refuse_unread(request)
-        return Ask(asker=asker, store=store, house=house)
+        if request.method not in SAFE:
+            await request.body()  # before there is a connection for the route: who sends slowly holds none
+        return asker
+
+    async def ask(request: Request, asker: Annotated[Asker, Depends(known)], store: LentStore) -> Ask:
+        return Ask(asker=asker, store=store, house=request.app.state.house)
 
     return Depends(ask, scope="function")
 
 
 def asker_of(request: Request, store: Store, house: House) -> Asker:
     """Recognise who asks by their token, else by their browser's session; refuses who asks too much."""
-    client = request.client.host if request.client is not None else ""
+    secret, found = _recognised(request, store, house)
+    if found is None:
+        house.pace.failed(request.client.host if request.client is not None else "")
+        raise Unknown("no such token counts")
+    house.pace.asked(secret)
+    return found
+
+
+def known_still(request: Request, store: Store, house: House) -> Asker | None:
+    """Recognise who asked once more, while their answer goes on: it counts as no request, and as no guess."""
+    return _recognised(request, store, house)[1]
+
+
+def _recognised(request: Request, store: Store, house: House) -> tuple[str, Asker | None]:
     given = request.headers.getlist("authorization")
     kinds: tuple[Kind, ...] = ("token", "run")
     cookie = request.cookies.get(COOKIE)
@@ -198,12 +226,7 @@ def asker_of(request: Request, store: Store, house: House) -> Asker:
         house.reach.check_own_page(request.method, request.headers)
         secret, kinds = str(cookie), ("session",)
     with store.read() as session:
-        found = tokens.asker_of(session, secret, kinds)
-    if found is None:
-        house.pace.failed(client)
-        raise Unknown("no such token counts")
-    house.pace.asked(secret)
-    return found
+        return secret, tokens.asker_of(session, secret, kinds)
 
 
 Reads = Annotated[Ask, _asking("read")]

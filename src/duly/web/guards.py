@@ -11,6 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from duly import clock
 from duly.errors import DulyError
 from duly.web import problems
 from duly.web.bodies import BODY_MOST
@@ -20,6 +21,8 @@ from duly.web.problems import Unreadable
 
 BODY_WITHIN_S = 30.0
 """For so long the next piece of a body is waited for."""
+BODY_WHOLE_WITHIN_S = 300.0
+"""For so long all of it."""
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -50,7 +53,7 @@ class Guards:
             return
         if scope["type"] != "http":
             return  # nothing here speaks by websockets
-        answering = _Answering(send, self._house)
+        answering = _Answering(send, self._house.reach.keeps_to_tls(Headers(scope=scope).get("host", "")))
         try:
             _check_address(scope)
             self._check(Headers(scope=scope))
@@ -104,14 +107,19 @@ class _Limited:
         self._receive = receive
         self._bytes = 0
         self._whole = False
+        self._until_s: float | None = None
 
     async def __call__(self) -> Message:
         if self._whole:
             return await self._receive()  # what comes now is only that they have left
+        now_s = clock.monotonic_s()
+        if self._until_s is None:
+            self._until_s = now_s + BODY_WHOLE_WITHIN_S
         try:
-            message = await asyncio.wait_for(self._receive(), BODY_WITHIN_S)
+            message = await asyncio.wait_for(self._receive(), min(BODY_WITHIN_S, self._until_s - now_s))
         except TimeoutError as error:
-            raise Unreadable(408, f"no more of the body came within {BODY_WITHIN_S:.0f} s") from error
+            late = f"within {BODY_WITHIN_S:.0f} s, or not all of it within {BODY_WHOLE_WITHIN_S:.0f} s"
+            raise Unreadable(408, f"no more of the body came {late}") from error
         if message["type"] == "http.request":
             self._bytes += len(message.get("body", b""))
             self._whole = not message.get("more_body", False)
@@ -123,9 +131,9 @@ class _Limited:
 class _Answering:
     """What goes out, with the headers that every answer has."""
 
-    def __init__(self, send: Send, house: House) -> None:
+    def __init__(self, send: Send, to_tls: bool) -> None:
         self._send = send
-        self._house = house
+        self._to_tls = to_tls
         self._begun = False
 
     async def __call__(self, message: MutableMapping[str, Any]) -> None:
@@ -136,7 +144,7 @@ class _Answering:
                 headers[name] = value
             for name, value in UNLESS_SET.items():
                 headers.setdefault(name, value)
-            if self._house.reach.secure:
+            if self._to_tls:
                 headers.setdefault("Strict-Transport-Security", FOR_A_YEAR)
         await self._send(message)
 

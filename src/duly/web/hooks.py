@@ -8,14 +8,17 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Request, Response
 from fastapi.routing import APIRoute
+from starlette.concurrency import run_in_threadpool
 from starlette.routing import Match
 from starlette.types import Scope
 
 from duly import config
+from duly.errors import Invalid, Refused
 from duly.operations import event_shapes, senders
 from duly.secrets import Secrets
+from duly.store import Store
 from duly.web.fields import WORD_MOST
-from duly.web.frame import COOKIE, House, LentStore, answer
+from duly.web.frame import COOKIE, House, LentStore, answer, lent
 from duly.web.problems import Unknown
 
 
@@ -30,16 +33,20 @@ class Tokenless(APIRoute):
         return super().matches(scope)
 
 
-async def _sent(request: Request) -> bytes:
-    return await request.body()
-
-
 router = APIRouter(route_class=Tokenless)
 Source = Annotated[str, Path(max_length=WORD_MOST)]
 
 
+async def _sent(request: Request, source: Source) -> bytes:
+    """Read what was sent where its source may take it; who sends slowly holds no connection to the store meanwhile."""
+    house: House = request.app.state.house
+    async with lent(house) as store:
+        await run_in_threadpool(_check_wanted, request, store, source)
+    return await request.body()
+
+
 @router.post("/events/{source}", include_in_schema=False)
-def received(request: Request, store: LentStore, source: Source, body: Annotated[bytes, Depends(_sent)]) -> Response:
+def received(request: Request, body: Annotated[bytes, Depends(_sent)], store: LentStore, source: Source) -> Response:
     """Take an event whose sender has shown what its source wants."""
     house: House = request.app.state.house
     headers: dict[str, tuple[str, ...]] = {}
@@ -48,9 +55,23 @@ def received(request: Request, store: LentStore, source: Source, body: Annotated
     try:
         done = senders.receive(store, source, headers=headers, body=body, secrets=_secrets(house))
     except senders.Unshown as fault:
-        house.pace.failed(request.client.host if request.client is not None else "")
-        raise Unknown(fault.message) from fault
+        raise _unknown(request, fault) from fault
     return answer(_told(event_shapes.emitted(done)), status=202)
+
+
+def _check_wanted(request: Request, store: Store, source: str) -> None:
+    try:
+        with store.read() as session:
+            senders.wanted(session, source)
+    except senders.Unshown as fault:
+        raise _unknown(request, fault) from fault
+
+
+def _unknown(request: Request, fault: senders.Unshown) -> Unknown:
+    """Count a wrong proof, and give the answer to it."""
+    house: House = request.app.state.house
+    house.pace.failed(request.client.host if request.client is not None else "")
+    return Unknown(fault.message)
 
 
 def _told(whole: dict[str, Any]) -> dict[str, Any]:
@@ -60,4 +81,8 @@ def _told(whole: dict[str, Any]) -> dict[str, Any]:
 
 def _secrets(house: House) -> Secrets:
     """Give the secrets as they stand now, so that one which was changed counts at once."""
-    return config.secrets_of(config.load(house.environ), house.environ)
+    try:
+        return config.secrets_of(config.load(house.environ), house.environ)
+    except Invalid as fault:
+        house.tell("secrets of sources cannot be looked up", {"error": fault.message, "place": fault.field})
+        raise Refused("not_allowed", senders.NOT_HERE) from fault

@@ -70,6 +70,14 @@ class Reach:
         if method not in SAFE and headers.get("origin") is None and site != "same-origin":
             raise Refused("not_allowed", "a browser's session changes things from a page of our own only")
 
+    def keeps_to_tls(self, given: str) -> bool:
+        """Whether browsers shall ask this host by TLS alone from now on.
+
+        Not where it is this machine: that would shut whatever else answers there, at any other port.
+        """
+        name = _name(given)
+        return self.secure and name is not None and name not in LOCAL
+
     def _is_ours(self, name: str) -> bool:
         if name in LOCAL or name == self.host.lower() or name in self.names:
             return True
@@ -106,5 +114,7 @@ def _is_address(name: str) -> bool:
 
 
 def _origin(url: str) -> str:
+    """The origin of a URL as browsers write it: without a port that goes without saying."""
     parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}".lower()
+    usual = {"http": ":80", "https": ":443"}.get(parts.scheme, "")
+    return f"{parts.scheme}://{parts.netloc.removesuffix(usual)}".lower()

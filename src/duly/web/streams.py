@@ -9,12 +9,11 @@ from starlette.concurrency import run_in_threadpool
 
 from duly.core.names import key_of
 from duly.core.reading import shown
-from duly.errors import Refused
 from duly.operations.following import Wanted
 from duly.store.store import Store
 from duly.web.describing import described, problem
-from duly.web.frame import Ask, House, Reads, asker_of
-from duly.web.problems import Unknown, Unreadable
+from duly.web.frame import Ask, House, Reads, known_still
+from duly.web.problems import Unreadable
 from duly.web.streaming import EVENTS, Streamed
 from duly.web.tail import Still, Tail
 
@@ -91,11 +90,8 @@ def still_allowed(ask: Ask, request: Request) -> Still:
     """Give what tells, while a stream goes on, whether its reader may still read as much as when it came."""
 
     def still(store: Store) -> bool:
-        try:
-            asker = asker_of(request, store, ask.house)
-        except Refused as fault:
-            return not isinstance(fault, Unknown)  # who only asks too much is not cut off here
-        return asker.may("read") and asker.projects == ask.asker.projects
+        asker = known_still(request, store, ask.house)
+        return asker is not None and asker.may("read") and asker.projects == ask.asker.projects
 
     return still
 
