@@ -35,6 +35,6 @@ def test_what_is_installed_beside_us_is_loaded_when_it_is_asked_for_and_never_be
 
     monkeypatch.setattr(registry, "entry_points", installed)
     ours = Registry()
-    assert ours.kinds() == ["agent", "call", "command", "odd"]
+    assert ours.kinds() == ["agent", "call", "command", "http", "odd"]
     assert ours.factory("odd") is not None
     assert ours.factory("command") is not None
