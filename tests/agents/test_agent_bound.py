@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from agent_scene import Scene, say
 
-from duly.ports import Busy, Outcome
+from duly.ports import Busy, Came, Detached, NothingToResume, Outcome
+from duly.prompts.resuming import INTERRUPTED
 from duly.runners.bound import Use, bound
 
 HAD = "What follows is standing knowledge"
@@ -117,3 +118,74 @@ def test_a_goal_is_refused_where_tokens_are_not_told_turn_by_turn(scene: Scene) 
     assert (outcome.word, outcome.reason, outcome.side_effect) == ("failed", "preflight", False)
     assert "is spoken to by ACP, which has no goal" in (outcome.error or "")
     assert scene.seen("start") == []
+
+
+def another(scene: Scene, run: str) -> Use:
+    """Another holder's use of the session, for this run."""
+    assignment = scene.assign(action=to("ses-mine"), run=run)
+    found = bound(assignment)
+    assert found is not None
+    return Use(assignment, found)
+
+
+def resumed(scene: Scene, *, prompted: bool = True) -> Came | Detached:
+    """An attempt that goes on in the bound session, for run `run_one`."""
+    resumes = scene.resuming("ses-mine", under_way=prompted)
+    assigned = scene.assign(action=to("ses-mine"), attempt=2, run="run_one", resumes=resumes)
+    return scene.runner().perform(assigned, None)
+
+
+def test_an_attempt_that_goes_on_before_anything_was_asked_comes_between_nobody(scene: Scene) -> None:
+    scene.writes([say("Done.")])
+    with busy(scene):
+        assert resumed(scene, prompted=False) == Busy(told="the session ses-mine is busy")
+    assert scene.seen("start") == []
+    done = resumed(scene, prompted=False)
+    assert isinstance(done, Outcome)
+    assert done.word == "succeeded"
+    assert [one["text"] for one in scene.seen("prompt")] == ["Do it."]
+
+
+def test_a_run_does_not_go_on_in_a_session_in_which_another_run_has_asked_since(scene: Scene) -> None:
+    scene.writes([say("Done.")])
+    scene.perform(action=to("ses-mine"), run="run_one")
+    scene.perform(action=to("ses-mine"), run="run_two")
+    done = resumed(scene)
+    assert isinstance(done, NothingToResume)
+    assert "another run has asked in the session ses-mine since" in done.told
+    assert len(scene.seen("prompt")) == 2
+
+
+def test_a_run_that_goes_on_waits_for_another_run_in_its_session(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[bool] = []
+    is_of_another = Use.is_of_another
+
+    def looked(use: Use) -> bool:
+        looks.append(is_of_another(use))
+        return looks[-1]
+
+    monkeypatch.setattr(Use, "is_of_another", looked)
+    scene.writes([say("Done.")], [say("Never.")])
+    scene.perform(action=to("ses-mine"), run="run_one")
+    with another(scene, "run_two") as other:
+        assert other.begin()
+        with scene.performing(action=to("ses-mine"), attempt=2, run="run_one", resumes=scene.resuming("ses-mine")) as (
+            _,
+            future,
+        ):
+            scene.until(lambda: len(looks) > 1)
+            other.asks("ses-mine")
+            other.end()
+            assert isinstance(future.result(60), NothingToResume)
+    assert len(scene.seen("prompt")) == 1
+
+
+def test_a_run_goes_on_in_a_session_that_its_own_holder_has_still_as_it_stands_still(scene: Scene) -> None:
+    scene.writes([say("Done.")], [say("I went on.")])
+    scene.perform(action=to("ses-mine"), run="run_one")
+    with another(scene, "run_one") as itself:
+        assert itself.begin()
+        done = resumed(scene)
+    assert isinstance(done, Outcome)
+    assert done.word == "succeeded"
+    assert [one["text"] for one in scene.seen("prompt")] == ["Do it.", INTERRUPTED]

@@ -167,3 +167,22 @@ def test_agents_go_on_and_all_else_fails_where_nobody_said_so(kind: str, written
 def test_work_before_an_interruption_is_no_lateness() -> None:
     run = held(started_at=LATER - 20 * SECOND)
     assert interrupt(run, session="s1", prompted=True).after.worked_for == timedelta(seconds=20)
+
+
+def test_a_run_that_is_bound_to_a_session_goes_on_there_also_where_a_default_is_to_retry() -> None:
+    rules = Rules(on_interrupt="retry")
+    bound = {"kind": "agent", "session": {"use": "s1", "busy": "skip"}}
+    free: dict[str, object] = {"kind": "agent"}
+    assert [on_interrupt_of(rules, action) for action in (bound, free)] == ["resume", "retry"]
+    step = interrupted(
+        held(),
+        rules,
+        choice=on_interrupt_of(rules, bound),
+        why="holder_died",
+        now=LATER,
+        ended_at=LATER,
+        following=None,
+        by="hld_b",
+        agent={"session": "s1", "prompted": True},
+    )
+    assert kept(step)["resumes"] == "holder_died", "its prompt is not sent there once more"

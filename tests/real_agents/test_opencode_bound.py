@@ -4,7 +4,7 @@ from fake_model import HOLD, say, tool
 from opencode_scene import OpenCodeScene
 
 from duly.core.permissions import Permission
-from duly.ports import Busy
+from duly.ports import Busy, NothingToResume, Outcome, Resumption
 
 
 def to(session: str, busy: str = "skip") -> dict[str, object]:
@@ -60,3 +60,26 @@ def test_a_bound_session_that_is_gone_is_replaced_and_one_of_another_folder_refu
     refused = opencode.perform(say("never"), action={"cwd": str(other), **to(str(gone.agent["session"]))})
     assert (refused.word, refused.reason, refused.side_effect, opencode.calls) == ("failed", "preflight", False, 0)
     assert f"works in {opencode.work}, and the task in {other}" in (refused.error or "")
+
+
+def test_a_run_that_goes_on_in_a_bound_session_takes_no_other_answer_for_its_own(opencode: OpenCodeScene) -> None:
+    session = str(opencode.perform(say("An old answer.")).agent["session"])
+    resumes = Resumption(session=session, prompted=True, why="interrupted")
+    unsent = opencode.model.writes("unsent and bound", say("At last."))
+    late = opencode.runner().perform(opencode.assign(unsent, action=to(session), attempt=2, resumes=resumes), None)
+    assert isinstance(late, Outcome)
+    assert (late.word, len(opencode.model.calls("unsent and bound"))) == ("succeeded", 1)
+    with opencode.performing(HOLD, action=to(session)) as (_, future):
+        opencode.until(lambda: opencode.calls)
+        opencode.ask("POST", f"/session/{session}/abort")
+        future.result(90)
+    assert opencode.last is not None
+    cut, name = opencode.last.run, opencode.name
+    person = {"type": "text", "text": opencode.model.writes("a person since", say("Hello."))}
+    opencode.ask("POST", f"/session/{session}/prompt_async", parts=[person])
+    opencode.until(lambda: opencode.model.calls("a person since") and not opencode.ask("GET", "/session/status"))
+    again = opencode.assign(f"[[{name}]]", action=to(session), attempt=2, run=cut, resumes=resumes)
+    done = opencode.runner().perform(again, None)
+    assert isinstance(done, NothingToResume)
+    assert f"somebody else has gone on in its session {session} since" in done.told
+    assert len(opencode.model.calls(name)) == 1

@@ -10,6 +10,7 @@ from opencode_scene import OpenCodeScene, lives, pid_of
 from real_scene import scrub
 
 from duly.ports import NothingToResume, Outcome
+from duly.prompts import goals
 from duly.prompts.resuming import INTERRUPTED
 
 
@@ -86,9 +87,12 @@ def test_a_session_that_is_gone_is_told_so_and_nothing_is_asked_anew(opencode: O
 
 
 def test_at_whichever_point_the_server_was_killed_the_model_is_asked_each_thing_once(
-    alone: OpenCodeScene,
+    alone: OpenCodeScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before the session was known, before its prompt, in its turn and after it: one server is killed for all four."""
+    """Before the session was known, before its prompt, in its turn and after it: one server is killed for all four.
+
+    The next one is killed between two turns of a goal, which is an interruption as well.
+    """
     first = alone.perform(say("All done."))
     ended, asked_before = str(first.agent["session"]), alone.name
     opened = alone.ask("POST", "/session", title="opened")["id"]
@@ -111,6 +115,14 @@ def test_at_whichever_point_the_server_was_killed_the_model_is_asked_each_thing_
     assert isinstance(on, Outcome)
     assert (on.word, on.agent["session"]) == ("succeeded", session)
     assert asked(alone, session) == [f"[[{cut}]]", INTERRUPTED]
+
+    def dies(*_: object, **__: object) -> str:
+        os.kill(pid_of(alone.server), signal.SIGKILL)
+        return "Go on."
+
+    monkeypatch.setattr(goals, "after", dies)
+    half = alone.perform(say("Half."), action={"goal": {"tokens": 50_000}})
+    assert (half.word, half.interrupted, alone.left.word) == ("failed", True, None)
 
 
 def test_what_the_cut_off_turn_had_started_is_ended_before_it_goes_on(

@@ -7,8 +7,7 @@ from typing import Any
 
 from duly.cli.fields import spelled
 from duly.cli.table import plain
-from duly.core.action_fields import FIELDS_OF
-from duly.core.agent_reading import bound_to
+from duly.core.action_fields import FIELDS_OF, bound_to
 from duly.errors import Invalid
 
 PROMPT_SHOWN = 120

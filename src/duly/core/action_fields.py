@@ -16,6 +16,8 @@ PROMPT_FILE_MOST = 10 * 1024 * 1024
 MODEL_MOST = 200
 PROFILE_MOST = 200
 SESSION_MOST = 200
+NEW = "new"
+"""What `session.use` says where each run has a session of its own."""
 GOAL_LEAST = 1_000
 """Tokens of the smallest goal: the least that one turn takes."""
 GOAL_MOST = 1_000_000_000
@@ -242,3 +244,10 @@ UNSAID: Mapping[str, Mapping[str, object]] = {
     "http": {"method": "POST", "headers": {}, "body": None, "sign": None},
 }
 """Fields of an action that are shown also where nothing was said of them, by its kind."""
+
+
+def bound_to(action: Mapping[str, object]) -> str | None:
+    """Give the session that an action is bound to; None where each run has one of its own."""
+    session = action.get("session")
+    use = session.get("use") if isinstance(session, Mapping) else None
+    return use if isinstance(use, str) and use != NEW else None

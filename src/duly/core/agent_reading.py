@@ -2,15 +2,13 @@
 
 from collections.abc import Mapping
 
-from duly.core.action_fields import OBJECTIVE_MOST
+from duly.core.action_fields import NEW, OBJECTIVE_MOST, bound_to
 from duly.core.field import Field
 from duly.core.permissions import ANY, Permission
 from duly.core.reading import read_text, refuse_unknown, shown
 from duly.core.rule_fields import PATTERN_MOST
 from duly.errors import Invalid
 
-NEW = "new"
-"""What `session.use` says where each run has a session of its own."""
 BUSY = ("skip", "wait")
 
 
@@ -27,13 +25,6 @@ def read(field: Field, value: object) -> object:
             return _file(field, value)
         case _:
             return _words(field, value)
-
-
-def bound_to(action: Mapping[str, object]) -> str | None:
-    """Give the session that an action is bound to; None where each run has one of its own."""
-    session = action.get("session")
-    use = session.get("use") if isinstance(session, Mapping) else None
-    return use if isinstance(use, str) and use != NEW else None
 
 
 def check(action: Mapping[str, object]) -> None:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from duly.core import spans, triggers
-from duly.core.agent_reading import bound_to
+from duly.core.action_fields import bound_to
 from duly.core.rule_fields import OF_AGENTS
 from duly.core.schedule import next_due
 from duly.core.successes import KINDS, success_to_json

@@ -46,11 +46,11 @@ def interrupted(
 ) -> Step:
     """Judge a held run whose work is gone without an end of its own: it goes on, or has ended abandoned.
 
-    `choice`: what holds where the rules say nothing. `ended_at`: when the work was last known to live; the time it
-    worked until then does not count as lateness. `agent`: what its attempt had told of an agent.
+    `choice`: what holds for its action, else the rules decide. `ended_at`: when the work was last known to live; the
+    time it worked until then does not count as lateness. `agent`: what its attempt had told of an agent.
     """
     assert run.state == "held"
-    choice = rules.on_interrupt or choice or "fail"
+    choice = choice or rules.on_interrupt or "fail"
     worked_for = run.worked_for + worked(run, ended_at)
     refusal = None
     going_on = spoken.going_on(run, agent, why=why) if choice == "resume" else spoken.after_attempt(run, agent)

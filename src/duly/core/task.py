@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
 
+from duly.core.action_fields import bound_to
 from duly.core.amounts import Allowance, Amounts
 from duly.core.permissions import Permission, Then, Unattended
 from duly.core.successes import Success
@@ -162,7 +163,12 @@ def timeout_of(definition: Definition) -> timedelta:
 
 
 def on_interrupt_of(rules: Rules, action: Mapping[str, object]) -> OnInterrupt:
-    """What becomes of an interrupted run: the task's own rule, else the default of its kind of action."""
+    """What becomes of an interrupted run: the rule in force, else the default of its kind of action.
+
+    A session that the action is bound to is gone on in also where the rule is to retry: its prompt is there already.
+    """
+    if rules.on_interrupt == "retry" and bound_to(action) is not None:
+        return "resume"
     return rules.on_interrupt or DEFAULT_ON_INTERRUPT.get(str(action.get("kind")), "fail")
 
 

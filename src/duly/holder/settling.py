@@ -7,7 +7,7 @@ from typing import Literal
 
 from duly import chance, ids, zones
 from duly.core import gating, interrupting, lifecycle, parking, questions, rearming, retrying, spoken
-from duly.core.agent_reading import bound_to
+from duly.core.action_fields import bound_to
 from duly.core.interrupting import Interruption
 from duly.core.lateness import offer_of
 from duly.core.ledger import parks

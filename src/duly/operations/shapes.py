@@ -94,8 +94,7 @@ def rules(task: Task) -> dict[str, object]:
         shown["timeout"] = rule_to_json(timeout_of(task.definition))
     if shown["idle_timeout"] is None and task.definition.action:
         shown["idle_timeout"] = rule_to_json(idle_timeout_of(task.definition))
-    if shown["on_interrupt"] is None:
-        shown["on_interrupt"] = on_interrupt_of(task.definition.rules, task.definition.action)
+    shown["on_interrupt"] = on_interrupt_of(task.definition.rules, task.definition.action)
     return shown
 
 

@@ -4,8 +4,8 @@ from duly.core.questions import Answered
 
 AFTERWARDS = (
     "Your turn was ended while you waited for that, and commands that you had started were ended with it. Go on with"
-    " the last request of this session from where you were, and do not repeat anything that has had effects outside"
-    " of it."
+    " the request for which you needed it from where you were, and do not repeat anything that has had effects outside"
+    " of this session."
 )
 INTERRUPTED = (
     "You were interrupted while you worked on the last request of this session: the process that ran you was ended,"

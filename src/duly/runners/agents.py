@@ -73,6 +73,7 @@ class Prompted:
         session = bound.bound(assignment)
         if session is None:
             return _apart(assignment, self._performed(assignment, None))
+        assignment = bound.begun(assignment)
         with bound.Use(assignment, session) as use:
             refused = bound.taken(use, assignment, self._stopped.is_set)
             return self._performed(assignment, use) if refused is None else refused

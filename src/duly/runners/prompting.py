@@ -5,8 +5,8 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from duly.core.action_fields import bound_to
 from duly.core.agent_config import Agent
-from duly.core.agent_reading import bound_to
 from duly.core.permissions import Permission, Unattended
 from duly.core.questions import Asked
 from duly.core.turns import Judged, Turn, is_unseen, judge

@@ -30,7 +30,7 @@ from duly.runners.acp.greeting import (
 from duly.runners.acp.hearing import CANCELLED, Heard, Open, usage_told
 from duly.runners.acp.wire import Wire, reader, writer
 from duly.runners.agent_process import Pipes
-from duly.runners.bound import accepted, is_bound, notes, still_told
+from duly.runners.bound import accepted, asking, is_bound, notes
 from duly.runners.prompting import Heeded, NotResumed, Talk, Unfit
 from duly.runners.telling import Log
 from duly.runners.turn_file import Left
@@ -236,9 +236,9 @@ class Conversation:
         if self._talk.model is not None:
             await choose(connection, session, opened, self._talk.model)
             self._heard_s = clock.monotonic_s()
+        talk = replace(talk, knowledge=asking(talk.use, session, talk.knowledge))
         # From here on the agent may have been asked: nobody may ask it the same again.
         await self._put_down(replace(self._left, prompted=True))
-        talk = replace(talk, knowledge=still_told(talk.use, session, talk.knowledge))
         parts = blocks.of(talk, greeting, log)
         self._informs = talk.knowledge if len(parts) > 1 else None
         said = {"sessionId": session, "prompt": parts}

@@ -15,15 +15,16 @@ from duly.runners.prompting import Talk
 IDLE_BEFORE_ARCHIVE_S = 2.0
 ARCHIVED_WITHIN_S = 10.0
 LOOK_S = 0.2
-DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-TAIL = 14
+GONE_WITHIN_S = 2.0
+TAIL = 7
 BEFORE = "What follows is standing knowledge of this project; the prompt comes after it.\n\n{knowledge}\n\n"
 
 
-def message_id() -> str:
-    """Make the id of a message of ours, in the server's own form: it sorts by the time it was made."""
+def message_id(run: str) -> str:
+    """Make the id of a message of a run's, in the server's own form: it sorts by the time it was made."""
     number = (clock.to_us(clock.now()) // 1000 * 4096) % 2**48
-    return f"msg_{number:012x}" + "".join(DIGITS[byte % len(DIGITS)] for byte in chance.token_bytes(TAIL))
+    drawn = "".join(messages.DIGITS[byte % len(messages.DIGITS)] for byte in chance.token_bytes(TAIL))
+    return f"msg_{number:012x}{messages.tag_of(run)}{drawn}"
 
 
 def parts(talk: Talk) -> list[dict[str, object]]:
@@ -59,6 +60,14 @@ async def looked(api: Api, session: str, *, always: bool = False) -> tuple[bool,
     """Whether a session is busy, and its messages where it is not, or always."""
     busy = session in await api.fields("/session/status")
     return busy, [] if busy and not always else await api.objects(f"/session/{session}/message")
+
+
+async def is_gone(server: Server) -> bool:
+    """Say whether a server of ours that does not answer has ended, or does so in a moment."""
+    until_s = clock.monotonic_s() + GONE_WITHIN_S
+    while (alive := is_alive(server)) and server.kept is not None and clock.monotonic_s() < until_s:
+        await asyncio.sleep(LOOK_S)
+    return not alive
 
 
 async def commands(server: Server, directory: str) -> dict[str, str]:

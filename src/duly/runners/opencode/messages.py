@@ -3,6 +3,7 @@
 Pure functions over what the server answers; whatever is missing or strange in it is passed over.
 """
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,10 @@ from duly.runners.opencode.api import words_of
 REJECTED = ("The user rejected permission", "The user dismissed this question")
 """How the error of a tool begins that asked, and was denied."""
 SAID_MOST = 1024 * 1024
+DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+TAG = 7
+TAGGED = slice(16, 16 + TAG)
+"""Where the id of a message of ours says of which run it is: behind `msg_` and twelve digits of its time."""
 STIRS = frozenset({"text", "reasoning", "tool", "patch", "file", "subtask", "agent"})
 """Parts of messages that show something of the agent's work."""
 ENDS: Mapping[str, End] = {"stop": "ended", "length": "cut_off", "content-filter": "refused"}
@@ -106,10 +111,23 @@ def summed(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, fl
     return {name: one.get(name, 0) + other.get(name, 0) for name in {**one, **other}}
 
 
-def last_asked(messages: Sequence[Message]) -> str | None:
-    """Give the last message that was sent to the agent."""
-    asked = [_info(one).get("id") for one in messages if _info(one).get("role") == "user"]
-    return str(asked[-1]) if asked else None
+def last_asked(messages: Sequence[Message], run: str | None = None) -> str | None:
+    """Give the last message that was sent to the agent; by this run, where one is named."""
+    asked = [str(_info(one).get("id")) for one in messages if _info(one).get("role") == "user"]
+    asked = [one for one in asked if run is None or one[TAGGED] == tag_of(run)]
+    return asked[-1] if asked else None
+
+
+def was_asked_since(messages: Sequence[Message], asked: str) -> bool:
+    """Whether anybody has asked something after this message; what the server tells itself is no asking."""
+    at = next((at for at, one in enumerate(messages) if _info(one).get("id") == asked), len(messages))
+    later = (one for one in messages[at + 1 :] if _info(one).get("role") == "user")
+    return any(part.get("type") == "text" and not part.get("synthetic") for part in _parts(later))
+
+
+def tag_of(run: str) -> str:
+    """Give what the ids of a run's messages have in common, in the letters of the server's own."""
+    return "".join(DIGITS[byte % len(DIGITS)] for byte in hashlib.sha256(run.encode()).digest()[:TAG])
 
 
 def is_there(messages: Iterable[Message], asked: str) -> bool:

@@ -17,6 +17,7 @@ class Wish:
     """What a turn at a server has beside what all prompts have."""
 
     title: str
+    run: str
     profile: str | None
     variant: str | None
     metadata: Mapping[str, object]

@@ -17,7 +17,7 @@ from duly.prompts import goals
 from duly.prompts.goals import Goal
 from duly.runners import command, processes, prompting, turn_file
 from duly.runners.agent_process import Process
-from duly.runners.bound import Use, waited
+from duly.runners.bound import Use, patient, waited
 from duly.runners.nurseries import Forbidden, NotStarted, Nursery
 from duly.runners.opencode import closing, opening, servers, warden
 from duly.runners.opencode.api import Away, Strange, Told
@@ -32,6 +32,7 @@ from duly.secrets import Missing, Secrets
 SHELLS_WITHIN_S = 3.0
 SHELLS_GRACE_S = 0.5
 LOOK_EVERY_S = 0.05
+BUSY_EVERY_S = 1.0
 
 
 class OpenCode:
@@ -156,15 +157,20 @@ class OpenCode:
 
     def _waited(self, server: Server, assignment: Assignment, talk: prompting.Talk) -> Outcome | Busy | None:
         """See that nobody is at work in the session that is gone on in, a person neither; gives why it is not used."""
-        if talk.use is None or (talk.resumes is not None and talk.resumes.session is not None):
+        resumes = talk.resumes
+        if talk.use is None:
             return None
-        session = talk.use.of.session
+        of, session = talk.use.of, talk.use.of.session
+        if resumes is not None and resumes.session is not None:
+            if resumes.answer is None or resumes.session != session:
+                return None
+            of = patient(of)  # its own turn was ended before a person was asked
 
         def is_free() -> bool:
             return not self._streams.run(opening.is_busy(server, talk.cwd, session)).result()
 
         try:
-            return waited(is_free, talk.use.of, assignment, self._wished)
+            return waited(is_free, of, assignment, self._wished, every_s=BUSY_EVERY_S)
         except (Away, Told, Strange) as error:
             return not_begun("agent_error", f"whether its session is busy cannot be told: {error}")
         except prompting.Unfit as unfit:
@@ -211,6 +217,7 @@ def wish_of(assignment: Assignment, prompt: str) -> Wish:
     due = None if assignment.due_at is None else assignment.due_at.astimezone(zones.zone(assignment.zone))
     return Wish(
         title=title(assignment.task_name, due),
+        run=assignment.run,
         profile=profile if isinstance(profile, str) else None,
         variant=variant if isinstance(variant, str) else None,
         metadata={

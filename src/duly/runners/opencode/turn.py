@@ -18,7 +18,7 @@ from duly.core.turns import End, Ours, Turn, judge
 from duly.prompts import goals, resuming
 from duly.prompts.goals import Goal
 from duly.runners.agent_process import Pipes
-from duly.runners.bound import accepted, notes, still_told
+from duly.runners.bound import accepted, asking, is_bound, notes
 from duly.runners.opencode import closing, fitting, hearing, messages, opening
 from duly.runners.opencode.api import USER, Api, Away, Strange, Told, reached
 from duly.runners.opencode.hearing import Heard
@@ -118,7 +118,8 @@ class Speaking:
                 why = Unfit("agent_error", f"{error}{closing.ended_with(self._server)}")
                 turn = Turn(end="error", error=str(why), ours=self._early)
                 return Heeded(turn=turn, left=self._left, unfit=why)
-            return Heeded(turn=self._turn("error", str(error), None), left=self._left)
+            dead = isinstance(error, Away) and await closing.is_gone(self._server)
+            return Heeded(turn=self._turn("gone" if dead else "error", str(error), None), left=self._left)
 
     async def _before_its_end(self, beginning: "asyncio.Task[Heard]") -> Heard:
         """Wait for what comes before the prompt, as long as nobody wishes for the end and there is time."""
@@ -208,17 +209,23 @@ class Speaking:
         """Take up a turn that was asked for by an earlier attempt; False where something has to be sent.
 
         Where it is still busy, or had ended, it is only heard; where it was cut off the agent is told to go on. A
-        prompt that never arrived is sent as it is.
+        prompt that never arrived is sent as it is. NotResumed where others have been at work in the session since.
         """
         resumes = self._talk.resumes
         if resumes is None or not resumes.prompted or heard.session != resumes.session:
             return False
         busy, found = await closing.looked(api, heard.session, always=True)
-        last = messages.last_asked(found)
+        last = messages.last_asked(found, self._wish.run)
+        bound = is_bound(self._talk.use, heard.session)
+        last = last if bound or last is not None else messages.last_asked(found)
+        others = last is not None and messages.was_asked_since(found, last)
+        if bound and resumes.answer is None and (others or (last is None and busy)):
+            raise NotResumed(f"somebody else has gone on in its session {heard.session} since")
         if last is None:
             return False
-        if busy or messages.read(found, last).end == "ended":
+        if not (bound and others) and (busy or messages.read(found, last).end == "ended"):
             heard.asked, heard.answering = last, True
+            self._talk = replace(self._talk, knowledge=None)  # nothing is told now
             log.line("[goes on] its turn is still under way" if busy else "[goes on] its turn had ended")
             await self._put_down(replace(self._left, prompted=True, message=last))
             self._accept()
@@ -231,12 +238,12 @@ class Speaking:
 
     async def _prompt(self, api: Api, heard: Heard) -> None:
         """Send the prompt, under an id of ours that is on disk before."""
-        message = closing.message_id()
+        message = closing.message_id(self._wish.run)
         heard.asked = message
+        knowledge = asking(self._talk.use, heard.session, self._talk.knowledge)
+        self._talk = replace(self._talk, knowledge=knowledge)
         # From here on the agent may have been asked: nobody may ask it the same again.
         await self._put_down(replace(self._left, prompted=True, message=message))
-        knowledge = still_told(self._talk.use, heard.session, self._talk.knowledge)
-        self._talk = replace(self._talk, knowledge=knowledge)
         body: dict[str, object] = {"messageID": message, "parts": closing.parts(self._talk)}
         if self._wish.profile is not None:
             body["agent"] = self._wish.profile
