@@ -24,6 +24,10 @@ from duly.runners.webhook.reach import Forbidden, Reach, addresses, fault_of
         "224.0.0.1",
         "::ffff:169.254.169.254",
         "64:ff9b::a9fe:a9fe",
+        "64:ff9b:1::a9fe:a9fe",
+        "::169.254.169.254",
+        "::ffff:0:169.254.169.254",
+        "192.0.0.192",
         "2002:a9fe:a9fe::1",
     ],
 )
@@ -36,7 +40,19 @@ def test_nothing_is_ever_sent_where_a_machine_finds_its_own_credentials(address:
 
 
 @pytest.mark.parametrize(
-    "address", ["127.0.0.1", "10.1.2.3", "192.168.1.1", "172.16.0.1", "100.64.0.1", "::1", "fd00::1", "::ffff:10.0.0.1"]
+    "address",
+    [
+        "127.0.0.1",
+        "10.1.2.3",
+        "192.168.1.1",
+        "172.16.0.1",
+        "100.64.0.1",
+        "::1",
+        "fd00::1",
+        "::ffff:10.0.0.1",
+        "::10.0.0.1",
+        "fec0::1",
+    ],
 )
 def test_a_name_that_leads_inside_is_refused_and_an_address_that_says_so_is_not(address: str) -> None:
     found = ipaddress.ip_address(address)

@@ -117,6 +117,13 @@ def test_a_get_carries_no_body(receiver: Receiver, sender: Sender) -> None:
     assert (sent.method, sent.body) == ("GET", b"")
 
 
+def test_a_header_of_the_task_stands_in_the_place_of_the_usual_one(receiver: Receiver, sender: Sender) -> None:
+    given = {"accept": "application/json", "user-agent": "me"}
+    sender.send(receiver.url(), action={"method": "GET", "headers": given})
+    [sent] = receiver.sent
+    assert (sent.headers["accept"], sent.headers["user-agent"]) == ("application/json", "me")
+
+
 @pytest.mark.parametrize("status", [400, 404, 409, 429, 500, 503])
 def test_a_status_that_is_no_success_is_a_failure_that_is_not_sent_again_by_itself(
     receiver: Receiver, sender: Sender, status: int

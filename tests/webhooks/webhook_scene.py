@@ -65,7 +65,7 @@ def receiving() -> Iterator[Receiver]:
     class Asked(BaseHTTPRequestHandler):
         def answer(self) -> None:
             size = int(self.headers.get("Content-Length") or 0)
-            headers = {name.lower(): text for name, text in self.headers.items()}
+            headers = {name.lower(): ", ".join(self.headers.get_all(name, ())) for name in self.headers}
             body = self.rfile.read(size)
             receiver.sent.append(Sent(method=self.command, path=self.path, headers=headers, body=body))
             receiver.came.release()

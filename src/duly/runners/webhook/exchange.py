@@ -108,7 +108,9 @@ async def _at(address: str, request: Request, progress: Progress, idle_s: float 
         progress.sent = progress.sent or event.endswith(SENDING)
 
     limits = httpx2.Timeout(CONNECTED_WITHIN_S, read=idle_s, write=idle_s)
-    headers = {"Accept": "*/*", "Accept-Encoding": "identity", "Connection": "close", **request.headers}
+    said = {name.lower() for name in request.headers}
+    usual = {"Accept": "*/*", "Accept-Encoding": "identity", "Connection": "close"}
+    headers = {**{name: text for name, text in usual.items() if name.lower() not in said}, **request.headers}
     given = request.body or None
     extensions = {"trace": note, "sni_hostname": url.host}
     try:

@@ -11,9 +11,12 @@ import socket
 from dataclasses import dataclass
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-METADATA = frozenset({ipaddress.ip_address("fd00:ec2::254"), ipaddress.ip_address("100.100.100.200")})
+METADATA = frozenset(ipaddress.ip_address(text) for text in ("fd00:ec2::254", "100.100.100.200", "192.0.0.192"))
 """Where clouds tell machines about themselves, beside the link-local 169.254.169.254."""
-NAT64 = ipaddress.ip_network("64:ff9b::/96")
+PACKED_LAST = tuple(
+    ipaddress.ip_network(text) for text in ("64:ff9b::/96", "64:ff9b:1::/48", "::ffff:0:0:0/96", "::/96")
+)
+"""Addresses whose last 32 bits are one of the old protocol: what gateways translate, and the oldest packing of all."""
 
 
 class Unreachable(Exception):
@@ -54,7 +57,7 @@ def fault_of(host: str, address: Address, reach: Reach) -> str | None:
     for meant in _meant(address):
         if meant.is_link_local or meant.is_multicast or meant.is_unspecified or meant in METADATA:
             return f"{shown} is an address that nothing is sent to"
-    inward = any(not meant.is_global for meant in _meant(address))
+    inward = any(not meant.is_global or _is_site_local(meant) for meant in _meant(address))
     if inward and not reach.inside and not _is_said(host):
         return (
             f"{shown} is an address of this machine or a private network: name it in the address itself, or set"
@@ -68,11 +71,16 @@ def _meant(address: Address) -> list[Address]:
     if isinstance(address, ipaddress.IPv4Address):
         return [address]
     packed = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
-    if address in NAT64:
+    if any(address in one for one in PACKED_LAST):
         packed = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     if address.ipv4_mapped is not None:
         return [address.ipv4_mapped]
     return [address] if packed is None else [address, packed]
+
+
+def _is_site_local(address: Address) -> bool:
+    """Whether it is of the private networks that came before those of today, which count as global since."""
+    return isinstance(address, ipaddress.IPv6Address) and address.is_site_local
 
 
 def _is_said(host: str) -> bool:
