@@ -22,12 +22,14 @@ BODY = json.dumps({"branch": "main", "n": 1}).encode()
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
     with web_over(tmp_path_factory.mktemp("hooks")) as made:
         assert isinstance(made.house.environ, dict)
-        made.house.environ["HOOK"] = SECRET
+        made.house.environ.update(HOOK=SECRET, EMPTY="whsec_", BYTES="secret-\udcff")
         for name, body in (
             ("orders", {"hmac": "HOOK"}),
             ("repo", {"hmac": "${HOOK}", "preset": "github"}),
             ("alarms", {"token": "HOOK", "header": "X-Alarm"}),
             ("lost", {"hmac": "NOT_THERE"}),
+            ("empty", {"hmac": "EMPTY"}),
+            ("bytes", {"token": "BYTES"}),
             ("small", {"token": "HOOK", "queue": 1}),
         ):
             assert made.ask("PUT", f"/sources/{name}", json=body).status_code == 200
@@ -69,6 +71,15 @@ def test_a_webhook_that_is_delivered_ten_times_opens_one_run_and_another_body_un
     reused = send(site, "orders", signed("delivery-1", other), other)
     assert (reused.status_code, reused.json()["reason"]) == (409, "key_reused")
     assert site.dump() == before
+
+
+def test_a_secret_with_nothing_behind_its_prefix_lets_nobody_in(site: Web) -> None:
+    answer = send(site, "empty", signed("forged", secret="whsec_"))
+    assert (answer.status_code, answer.json()["reason"]) == (401, "not_allowed")
+
+
+def test_a_secret_that_is_no_text_is_compared_all_the_same(site: Web) -> None:
+    assert send(site, "bytes", {"Duly-Token": "x"}).status_code == 401
 
 
 def test_who_proves_itself_is_told_nothing_of_the_tasks_that_took_the_event(site: Web) -> None:

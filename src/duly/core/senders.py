@@ -66,7 +66,7 @@ def judge(
     sender: Sender, secret: str, headers: Mapping[str, tuple[str, ...]], body: bytes, now: datetime
 ) -> Proven | Unproven | Unfit:
     """Judge a request by its headers, whose names are in small letters, and by its body byte for byte."""
-    if not secret:
+    if signing.is_empty(secret):
         return Unproven(why="there is no secret to compare with")
     fault = _unproven(sender, secret, headers, body, now)
     if fault is not None:

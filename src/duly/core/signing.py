@@ -33,13 +33,18 @@ def is_standard(secret: str, *, id_: str, stamp: str, body: bytes, given: str) -
 
 def is_github(secret: str, *, body: bytes, given: str) -> bool:
     """Whether a header is the signature of this body as GitHub makes it."""
-    wanted = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    wanted = hmac.new(_bytes(secret), body, hashlib.sha256).hexdigest()
     return given.startswith(GITHUB) and _any(wanted, [given.removeprefix(GITHUB)])
 
 
 def is_same(secret: str, given: str) -> bool:
     """Whether two secrets are the same."""
-    return hmac.compare_digest(secret.encode(), given.encode("utf-8", "surrogateescape"))
+    return hmac.compare_digest(_bytes(secret), given.encode("utf-8", "surrogateescape"))
+
+
+def is_empty(secret: str) -> bool:
+    """Whether a secret is none: whoever knows nothing could sign with it."""
+    return not _key(secret)
 
 
 def _any(wanted: str, found: Iterable[str]) -> bool:
@@ -61,4 +66,9 @@ def _key(secret: str) -> bytes:
             return base64.b64decode(secret.removeprefix(PREFIX), validate=True)
         except binascii.Error:
             pass
-    return secret.encode()
+    return _bytes(secret)
+
+
+def _bytes(secret: str) -> bytes:
+    """A secret's own bytes: one of the environment may be no text at all."""
+    return secret.encode("utf-8", "surrogateescape")
