@@ -136,7 +136,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "no action": ({"name": "x"}, "action: what to do is missing"),
     "a kind": (
         {"name": "x", "action": {"kind": "agents"}},
-        'action.kind: "agents" is not one of command, call, agent',
+        'action.kind: "agents" is not one of command, call, agent, http',
     ),
     "a part": ({"name": "x", "action": {"kind": "call", "arg": 1}}, "action.arg: there is no such field"),
     "of another": ({"name": "x", "action": {"kind": "call", "argv": ["x"]}}, "action.argv: a call has no such field"),
