@@ -264,6 +264,17 @@ def test_a_fault_of_ours_is_a_report_on_the_host_and_tells_nothing_outside(
     assert shop.secret() not in str(shop.told)
 
 
+def test_a_fault_of_ours_is_told_once_where_a_name_has_a_slash_too(shop: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError(MARK)
+
+    monkeypatch.setattr("duly.operations.reaching.task", broken)
+    before = len(shop.told)
+    answered = shop.client.get(f"{API}/tasks/shop%2Fone", headers=shop.as_())
+    assert (answered.status_code, answered.json()["reason"]) == (500, "fault")
+    assert [event for event, _ in shop.told[before:]] == ["fault"]
+
+
 def test_the_digest_of_a_wrong_token_is_compared_in_constant_time_known_or_not(
     shop: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:

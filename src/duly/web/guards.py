@@ -57,7 +57,8 @@ class Guards:
         try:
             _check_address(scope)
             self._check(Headers(scope=scope))
-            await self._app(_with_names_whole(scope), _Limited(receive), answering)
+            _keep_names_whole(scope)
+            await self._app(scope, _Limited(receive), answering)
         except DulyError as fault:
             await answering.instead(problems.problem(fault), scope, receive)
         except (ClientDisconnect, asyncio.CancelledError):
@@ -161,13 +162,12 @@ def _check_address(scope: Scope) -> None:
         raise Unreadable(400, "an address cannot hold a NUL character")
 
 
-def _with_names_whole(scope: Scope) -> Scope:
+def _keep_names_whole(scope: Scope) -> None:
     """Keep a slash that is written as `%2F` from parting the word it stands in: a task is `project/name`."""
     raw = scope.get("raw_path") or b""
-    if b"%2F" not in raw.upper():
-        return scope
-    kept = unquote_to_bytes(ENCODED_SLASH.sub(quote(SLASH).encode(), raw))
-    return {**scope, "path": kept.decode("utf-8", "replace")}
+    if b"%2F" in raw.upper():
+        kept = unquote_to_bytes(ENCODED_SLASH.sub(quote(SLASH).encode(), raw))
+        scope["path"] = kept.decode("utf-8", "replace")
 
 
 def _route(scope: Scope) -> str:
