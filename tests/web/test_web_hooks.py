@@ -157,6 +157,11 @@ def test_a_token_in_a_header_of_its_own_is_a_proof_and_a_wrong_one_is_none(site:
         assert site.client.post(f"{API}/events/alarms", headers=raw, content=BODY).status_code == 401
 
 
+def test_a_source_is_known_in_small_letters_and_in_capitals(site: Web) -> None:
+    told = send(site, "Alarms", {"X-Alarm": SECRET, "Idempotency-Key": "capitals"}).json()
+    assert (told["source"], told["key"]) == ("alarms", "capitals")
+
+
 @pytest.mark.parametrize("source", ["lost", "nobody", "duly.run.ended", "no source at all"])
 def test_a_source_without_a_secret_here_takes_nothing(site: Web, source: str) -> None:
     before = site.dump()

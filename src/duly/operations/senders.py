@@ -117,7 +117,10 @@ def one_source(session: Session, name: str) -> Known:
 
 def wanted(session: Session, name: str) -> tuple[Sender, str]:
     """Give what a source wants of who sends to it, and its secret's name; Unshown where it wants a token of ours."""
-    sender = session.senders.by_name(name)
+    try:
+        sender = session.senders.by_name(read_source(name))
+    except Invalid:
+        sender = None
     if sender is None or sender.by is None or sender.secret is None:
         raise Unshown("a token is wanted: Authorization: Bearer TOKEN")
     return sender, sender.secret
