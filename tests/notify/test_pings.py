@@ -10,17 +10,21 @@ import pytest
 from notify_scene import FAILED, SUCCEEDED, WITHIN_S
 from store_scene import SECOND, Scene
 
+from duly import clock
 from duly.clock import monotonic_s
-from duly.core.channels import CLAIMED_FOR
+from duly.core.channels import CLAIMED_FOR, Channel
 from duly.core.fields import BY_PATH
+from duly.core.http_reading import fault_of_address
+from duly.core.notices import of_test
 from duly.core.pings import AGAIN_AFTER, OLD_AFTER, address
 from duly.core.reading import read_field
 from duly.errors import Invalid
 from duly.notify.asking import ask
+from duly.notify.messages import Item
 from duly.notify.notifying import Notifying
 from duly.notify.outcome import NotSent
 from duly.notify.pinging import Pinging
-from duly.notify.sending import Sender, sender_of
+from duly.notify.sending import Sender, send, sender_of
 from duly.operations import channels, diagnosis_channels, edits, runs
 from duly.ports import Outcome
 from duly.secrets import Secrets
@@ -226,6 +230,19 @@ def test_a_monitor_is_asked_only_where_a_webhook_may_go_and_is_not_followed_else
     with pytest.raises(NotSent, match="302"):
         ask(sender, monitor.url, "success")
     assert monitor.heard == ["/k"]
+
+
+@pytest.mark.parametrize("held", ["https://host:s3cr3t/k", "https://[s3cr3t/k", "https://h\u2100s3cr3t/k"])
+def test_a_secret_that_is_no_address_is_refused_without_a_part_of_it(held: str) -> None:
+    sender = Sender(secrets=Secrets({}, {"HOOK": held}))
+    with pytest.raises(NotSent) as unasked:
+        ask(sender, "${HOOK}", "success")
+    assert unasked.value.for_good
+    now = clock.now()
+    channel = Channel(name="ops", url="${HOOK}", set_at=now, set_by="ann", next_at=now)
+    with pytest.raises(NotSent) as untold:
+        send(sender, channel, [Item(id="ntc_1", notice=of_test("ops", at=now))], now=now)
+    assert "s3cr3t" not in f"{unasked.value.told} {untold.value.told} {fault_of_address(held)}"
 
 
 @pytest.mark.parametrize("url", ["hc-ping.com/x", "ftp://x/y", "https://ann:pw@x/y", "https://", "https://x/ y", "", 7])

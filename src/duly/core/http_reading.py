@@ -68,8 +68,9 @@ def fault_of_address(url: str) -> str | None:
     try:
         parts = urlsplit(url)
         port = parts.port
-    except ValueError as error:
-        return str(error)
+    except ValueError:
+        # What it says shows a part of the address, and that may be of a secret.
+        return "its host or its port cannot be read"
     if parts.scheme.lower() not in ("http", "https"):
         return "it begins with neither http:// nor https://"
     if not parts.hostname or port == 0:

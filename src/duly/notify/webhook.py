@@ -33,7 +33,10 @@ def send(url: str, message: Message, *, secret: str | None, now: datetime) -> No
             client.stream("POST", url, content=message.body, headers=headers) as answer,
         ):
             status, wait = answer.status_code, answer.headers.get("retry-after", "")
-    except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError, ValueError) as error:
+    except (httpx2.InvalidURL, UnicodeError, ValueError):
+        # What it says shows a part of the address, and that may be of a secret.
+        raise NotSent("it is no address to send to") from None
+    except httpx2.HTTPError as error:
         raise NotSent(f"it could not be reached: {_told(error)}") from None
     if not 200 <= status < 300:
         raise NotSent(f"it answered {status}", wait=_wait(wait))

@@ -132,8 +132,9 @@ async def _at(address: str, request: Request, progress: Progress, idle_s: float 
         if progress.sent:
             return Unanswered(why=f"the connection broke off before the answer was whole: {told}")
         return NotSent(why=f"the server cannot be reached: {told}")
-    except (httpx2.InvalidURL, UnicodeError, ValueError) as error:
-        return NotSent(why=f"it cannot be sent: {error}", for_good=True)
+    except (httpx2.InvalidURL, UnicodeError, ValueError):
+        # What it says may show a part of a secret.
+        return NotSent(why="it cannot be sent: its address or a header is no such thing", for_good=True)
 
 
 async def _heard(answer: "httpx2.Response") -> Answered:
