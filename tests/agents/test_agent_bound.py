@@ -71,6 +71,13 @@ def test_an_agent_that_cannot_load_sessions_is_refused_a_bound_one(scene: Scene)
     assert "cannot go on with a session, and its task is bound to ses-mine" in (outcome.error or "")
 
 
+def test_what_fails_in_a_bound_session_before_it_was_asked_may_be_tried_again(scene: Scene) -> None:
+    scene.writes([say("Never.")], choosing=[{"do": "exit", "status": 1}])
+    outcome = scene.perform(action=to("ses-mine") | {"model": "fast"})
+    assert (outcome.word, outcome.reason, outcome.unseen) == ("failed", "agent_error", True)
+    assert scene.seen("prompt") == []
+
+
 def busy(scene: Scene) -> Use:
     """Somebody else has the session."""
     assignment = scene.assign(action=to("ses-mine"))
@@ -99,16 +106,17 @@ def test_a_run_waits_for_its_bound_session_where_its_task_says_so(scene: Scene) 
         assert future.result(60).word == "succeeded"
 
 
-@pytest.mark.parametrize("ends", ["stop", "timeout"])
+@pytest.mark.parametrize("ends", ["term", "detach", "timeout"])
 def test_a_run_that_waits_for_its_session_ends_when_it_shall_and_asks_nothing(scene: Scene, ends: str) -> None:
     scene.writes([say("Never.")])
     span = timedelta(0) if ends == "timeout" else timedelta(seconds=60)
     with busy(scene), scene.performing(action=to("ses-mine", "wait"), timeout=span) as (runner, future):
-        if ends == "stop":
-            runner.stop("term")
+        if ends != "timeout":
+            runner.stop("term" if ends == "term" else "detach")
         outcome = future.result(60)
     assert isinstance(outcome, Outcome)
-    assert outcome.reason == ("timeout" if ends == "timeout" else "cancelled_by_hand")
+    reasons = {"term": "cancelled_by_hand", "detach": "returned", "timeout": "timeout"}
+    assert outcome.reason == reasons[ends], "what is let go before it began goes back as it came"
     assert (outcome.side_effect, scene.seen("start")) == (False, [])
 
 

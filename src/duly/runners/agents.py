@@ -4,7 +4,6 @@ What can be known beforehand is said before anything is started: an agent that t
 it does not list, a secret or a folder that is missing, a prompt that cannot be read.
 """
 
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -53,7 +52,7 @@ class Prompted:
         from duly.runners.opencode.runner import OpenCode
 
         self._agents = agents
-        self._stopped = threading.Event()
+        self._wish: How | None = None
         self._acp = Acp(nursery, agents.secrets, agents.streams)
         self._opencode = OpenCode(nursery, agents.secrets, agents.streams, agents.servers)
         self.on_told: Callable[[Facts], None] = lambda _facts: None
@@ -74,8 +73,8 @@ class Prompted:
         if session is None:
             return _apart(assignment, self._performed(assignment, None))
         assignment = bound.begun(assignment)
-        with bound.Use(assignment, session) as use:
-            refused = bound.taken(use, assignment, self._stopped.is_set)
+        with bound.Use(assignment, session, lambda: self._wish) as use:
+            refused = bound.taken(use, assignment)
             return self._performed(assignment, use) if refused is None else refused
 
     def _performed(self, assignment: Assignment, use: bound.Use | None) -> Came:
@@ -90,7 +89,7 @@ class Prompted:
 
     def stop(self, how: How) -> None:
         """Ask for the end; what cannot be handed over is ended where it is to be let go."""
-        self._stopped.set()
+        self._wish = "detach" if self._wish == "detach" else how
         for one in (self._acp, self._opencode):
             one.stop("kill" if how == "kill" else "term")
 

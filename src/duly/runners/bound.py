@@ -17,7 +17,7 @@ from duly import clock
 from duly.core import spoken
 from duly.core.action_fields import bound_to
 from duly.core.values import changed
-from duly.ports import Assignment, Busy, NothingToResume, Outcome
+from duly.ports import Assignment, Busy, How, NothingToResume, Outcome
 
 FOLDER = "sessions"
 SAID_MOST = 1_024
@@ -40,11 +40,16 @@ def bound(assignment: Assignment) -> Bound | None:
     return Bound(session=session, waits=isinstance(given, Mapping) and given.get("busy") == "wait")
 
 
+Wished = Callable[[], How | None]
+"""How an attempt was asked to end, if it was; what is let go while it waits for its session goes back as it came."""
+
+
 class Use:
     """The use of one session, from `begin` to `end`; one process at a place has it at a time, and one attempt in it."""
 
-    def __init__(self, assignment: Assignment, of: Bound) -> None:
+    def __init__(self, assignment: Assignment, of: Bound, wished: Wished = lambda: None) -> None:
         self.of = of
+        self.wished = wished
         self._run = assignment.run
         named = f"{assignment.action.get('agent')}\n{of.session}"
         self._path = assignment.folder.parent.parent / FOLDER / hashlib.sha256(named.encode()).hexdigest()[:32]
@@ -129,23 +134,21 @@ def begun(assignment: Assignment) -> Assignment:
     return changed(assignment, resumes=None)
 
 
-def taken(use: Use, assignment: Assignment, stopped: Callable[[], bool]) -> Outcome | NothingToResume | Busy | None:
+def taken(use: Use, assignment: Assignment) -> Outcome | NothingToResume | Busy | None:
     """Take the session for an attempt, which waits for it as its task says; gives why that is not to be."""
     resumes = assignment.resumes
     try:
         if resumes is None or resumes.session is None:
-            return waited(use.begin, use.of, assignment, stopped)
+            return waited(use.begin, use.of, assignment, use.wished)
         if resumes.session != use.of.session:
             return None
-        return _taken_again(use, assignment, stopped)
+        return _taken_again(use, assignment)
     except OSError as error:
         told = f"whether its session is busy cannot be told: {error}"
         return Outcome(word="failed", reason="preflight", error=told, side_effect=False)
 
 
-def _taken_again(
-    use: Use, assignment: Assignment, stopped: Callable[[], bool]
-) -> Outcome | NothingToResume | Busy | None:
+def _taken_again(use: Use, assignment: Assignment) -> Outcome | NothingToResume | Busy | None:
     """Take a session in which the run has asked before: whatever its task says, it is waited for."""
     own = 0
 
@@ -156,7 +159,7 @@ def _taken_again(
         own = 0 if use.is_of_another() else own + 1
         return use.begin() or own > 1
 
-    refused = waited(is_free, patient(use.of), assignment, stopped)
+    refused = waited(is_free, patient(use.of), assignment, use.wished)
     answered = assignment.resumes is not None and assignment.resumes.answer is not None
     if refused is None and not answered and use.was_asked_by_another():
         told = f"interrupted, and another run has asked in the session {use.of.session} since"
@@ -173,7 +176,7 @@ def waited(
     is_free: Callable[[], bool],
     of: Bound,
     assignment: Assignment,
-    stopped: Callable[[], bool],
+    wished: Wished,
     *,
     every_s: float = LOOK_EVERY_S,
 ) -> Outcome | Busy | None:
@@ -183,8 +186,10 @@ def waited(
         told = f"the session {of.session} is busy"
         if not of.waits:
             return Busy(told=told)
-        if stopped():
+        if (how := wished()) is not None:
             ended = f"it was ended while it waited: {told}"
+            if how == "detach":
+                return Outcome(word="abandoned", reason="returned", error=ended, side_effect=False)
             untouched = {spoken.UNTOUCHED: True}
             return Outcome(
                 word="cancelled", reason="cancelled_by_hand", error=ended, side_effect=False, agent=untouched

@@ -149,7 +149,8 @@ def ended(assignment: Assignment, process: Process, heeded: Heeded, secrets: Sec
     error = None if judged.error is None else secrets.mask(judged.error)[:ERROR_MOST]
     goes_on = assignment.resumes is not None and assignment.resumes.prompted
     # What had its prompt is never sent the same by itself once more: neither by who goes on nor where all go on.
-    had_it = goes_on or (heeded.left.session is not None and bound_to(assignment.action) == heeded.left.session)
+    there = heeded.left.session is not None and bound_to(assignment.action) == heeded.left.session
+    had_it = goes_on or (there and heeded.left.prompted)
     unseen = judged.reason == "agent_error" and is_unseen(heeded.turn) and not had_it
     left = replace(heeded.left, word=judged.word, reason=judged.reason, error=error, unseen=unseen)
     with contextlib.suppress(OSError):  # it is settled by us: only who takes it over from us would miss it

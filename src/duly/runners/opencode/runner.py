@@ -170,9 +170,10 @@ class OpenCode:
             return not self._streams.run(opening.is_busy(server, talk.cwd, session)).result()
 
         try:
-            return waited(is_free, of, assignment, self._wished, every_s=BUSY_EVERY_S)
+            return waited(is_free, of, assignment, talk.use.wished, every_s=BUSY_EVERY_S)
         except (Away, Told, Strange) as error:
-            return not_begun("agent_error", f"whether its session is busy cannot be told: {error}")
+            told = f"whether its session is busy cannot be told: {error}"
+            return replace(not_begun("agent_error", told), unseen=resumes is None or not resumes.prompted)
         except prompting.Unfit as unfit:
             return not_begun(unfit.reason, str(unfit))
 
