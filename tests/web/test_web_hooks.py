@@ -78,6 +78,13 @@ def test_a_secret_with_nothing_behind_its_prefix_lets_nobody_in(site: Web) -> No
     assert (answer.status_code, answer.json()["reason"]) == (401, "not_allowed")
 
 
+def test_an_event_with_two_keys_is_refused_as_it_could_not_be_known_again(site: Web) -> None:
+    given = [("X-Alarm", SECRET), ("Idempotency-Key", "a"), ("Idempotency-Key", "b")]
+    before = site.dump()
+    assert site.client.post(f"{API}/events/alarms", headers=given, content=BODY).status_code == 422
+    assert site.dump() == before
+
+
 def test_a_secret_that_is_no_text_is_compared_all_the_same(site: Web) -> None:
     assert send(site, "bytes", {"Duly-Token": "x"}).status_code == 401
 

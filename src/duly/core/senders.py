@@ -77,6 +77,8 @@ def judge(
         return Unfit(why="the body is not UTF-8")
     if sender.preset == "github":
         return _of_github(headers, text)
+    if sender.by == "token" and len(headers.get("idempotency-key", ())) > 1:
+        return Unfit(why="the header Idempotency-Key is wanted once at most")
     key = _one(headers, signing.ID) if sender.by == "hmac" else _one(headers, "idempotency-key")
     return Proven(key=key, data=text or "null")
 
