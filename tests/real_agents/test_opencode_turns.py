@@ -230,7 +230,7 @@ def test_a_slash_command_of_the_agent_is_put_into_its_template_and_knowledge_goe
     name = opencode.model.writes("greeted", say("Hello."))
     (commands / "greet.md").write_text(f"---\ndescription: greets\n---\nSay hello to $ARGUMENTS {name}\n")
     knowledge = opencode.work / ".agents"
-    knowledge.mkdir()
+    knowledge.mkdir(exist_ok=True)
     (knowledge / "knowledge.md").write_text("We say moin.")
     opencode.ask("POST", "/instance/dispose")  # what it knew of the folder
     outcome = opencode.perform(name="greeted", action={"prompt": '/greet "a b" and {{run}}'})
