@@ -47,6 +47,11 @@ def is_empty(secret: str) -> bool:
     return not _key(secret)
 
 
+def is_readable(secret: str) -> bool:
+    """Whether a secret is what its beginning says: what follows `whsec_` is Base64."""
+    return not secret.startswith(PREFIX) or _decoded(secret) is not None
+
+
 def _any(wanted: str, found: Iterable[str]) -> bool:
     matched = False
     for one in found:
@@ -61,12 +66,15 @@ def _standard(secret: str, id_: str, stamp: str, body: bytes) -> str:
 
 
 def _key(secret: str) -> bytes:
-    if secret.startswith(PREFIX):
-        try:
-            return base64.b64decode(secret.removeprefix(PREFIX), validate=True)
-        except binascii.Error:
-            pass
-    return _bytes(secret)
+    decoded = _decoded(secret) if secret.startswith(PREFIX) else None
+    return _bytes(secret) if decoded is None else decoded
+
+
+def _decoded(secret: str) -> bytes | None:
+    try:
+        return base64.b64decode(secret.removeprefix(PREFIX), validate=True)
+    except binascii.Error:
+        return None
 
 
 def _bytes(secret: str) -> bytes:

@@ -1,21 +1,17 @@
 """The plain webhook: a message by POST, signed where the channel has a secret, in the form of Standard Webhooks."""
 
-import base64
-import binascii
-import hashlib
-import hmac
 import ipaddress
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 from duly import __version__
+from duly.core import signing
 from duly.notify.messages import Message
 from duly.notify.outcome import NotSent
 
 CONNECT_WITHIN_S = 5.0
 ANSWER_WITHIN_S = 15.0
-PREFIX = "whsec_"
-"""Before a secret that is written in base64, as Standard Webhooks has it."""
 RETRY_AFTER_MOST = 86_400
 
 
@@ -24,7 +20,7 @@ def send(url: str, message: Message, *, secret: str | None, now: datetime) -> No
     import httpx2
 
     headers = {"Content-Type": "application/json; charset=utf-8", "User-Agent": f"duly/{__version__}"}
-    headers |= {"Idempotency-Key": message.id} | signed(message, secret, now)
+    headers |= {"Idempotency-Key": message.id, **signed(message, secret, now)}
     timeout = httpx2.Timeout(ANSWER_WITHIN_S, connect=CONNECT_WITHIN_S)
     try:
         with (
@@ -42,25 +38,13 @@ def send(url: str, message: Message, *, secret: str | None, now: datetime) -> No
         raise NotSent(f"it answered {status}", wait=_wait(wait))
 
 
-def signed(message: Message, secret: str | None, now: datetime) -> dict[str, str]:
+def signed(message: Message, secret: str | None, now: datetime) -> Mapping[str, str]:
     """Give the headers by which a receiver knows a message again, and, by the secret, whose it is."""
-    sent = str(int(now.timestamp()))
-    headers = {"webhook-id": message.id, "webhook-timestamp": sent}
-    if secret is not None:
-        told = b".".join([message.id.encode(), sent.encode(), message.body])
-        digest = base64.b64encode(hmac.new(key_of(secret), told, hashlib.sha256).digest()).decode()
-        headers["webhook-signature"] = f"v1,{digest}"
-    return headers
-
-
-def key_of(secret: str) -> bytes:
-    """Give the key that a secret means: its bytes, or what stands in base64 behind `whsec_`."""
-    if secret.startswith(PREFIX):
-        try:
-            return base64.b64decode(secret.removeprefix(PREFIX), validate=True)
-        except binascii.Error:
-            raise NotSent(f"its secret begins with {PREFIX}, and what follows is not base64") from None
-    return secret.encode()
+    if secret is None:
+        return {signing.ID: message.id, signing.TIMESTAMP: str(int(now.timestamp()))}
+    if not signing.is_readable(secret):
+        raise NotSent(f"its secret begins with {signing.PREFIX}, and what follows is not base64")
+    return signing.signed(secret, id_=message.id, at=now, body=message.body)
 
 
 def _is_here(url: str) -> bool:
