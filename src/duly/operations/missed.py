@@ -9,9 +9,9 @@ from duly.core.notes import check_note
 from duly.core.run import Missed, Run
 from duly.core.spans import write_instant
 from duly.core.task import Task
-from duly.errors import Invalid, Refused
-from duly.operations import shapes
-from duly.operations.listing import Projects, ledger_task, name_of, within
+from duly.errors import Refused
+from duly.operations import awaiting, shapes
+from duly.operations.listing import Projects
 from duly.operations.lookup import find_missed, told
 from duly.operations.owned import refuse_missing
 from duly.operations.runs import check_task
@@ -42,35 +42,19 @@ def listed(
     state: str | None = None,
 ) -> tuple[list[dict[str, object]], str | None]:
     """List missed occurrences, the newest first, each with the name of its task; the second value continues it."""
-    before = "~" if cursor is None else cursor
-    if not (before == "~" or before.startswith("mis_")):
-        raise Invalid(f'"{before}" is not what a list gave as `next`', field="--cursor", text=before, at=0)
-    of = None if task is None else ledger_task(session, task)
-
-    def read(before: str, count: int) -> list[Missed]:
-        if only_open:
-            return session.missed.open(session.now, before=before, task=of, most=count)
-        return session.missed.listed(before=before, task=of, most=count)
-
-    def fits(one: Missed) -> bool:
-        return offers.seen(one, session.now).state == state
-
-    found = within(
+    return awaiting.listed(
         session,
-        read,
-        lambda one: (one.id, one.task),
+        session.missed,
+        prefix="mis_",
+        seen=offers.seen,
+        shape=shapes.missed,
+        task=task,
+        only_open=only_open,
+        cursor=cursor,
+        most=most,
         projects=projects,
-        before=before,
-        most=most + 1,
-        fits=None if state is None else fits,
+        state=state,
     )
-    page = found[:most]
-    named = session.tasks.by_ids({one.task for one in page})
-    items = [
-        shapes.missed(offers.seen(one, session.now)) | {"task_name": name_of(named.get(one.task), one.task)}
-        for one in page
-    ]
-    return items, page[-1].id if len(found) > most else None
 
 
 def accept(store: Store, word: str, *, by: str, anyway: bool = False, run: str | None = None) -> Accepted:

@@ -6,8 +6,8 @@ from duly.core import questions
 from duly.core.notes import check_note
 from duly.core.questions import ANSWER_MOST, DULY, Question, Word
 from duly.errors import Invalid, Refused
-from duly.operations import shapes
-from duly.operations.listing import Projects, ledger_task, name_of, within
+from duly.operations import awaiting, shapes
+from duly.operations.listing import Projects
 from duly.operations.lookup import find_question
 from duly.store import Session, Store
 from duly.store.answering import answer as write_answer
@@ -28,35 +28,19 @@ def listed(
     state: str | None = None,
 ) -> tuple[list[dict[str, object]], str | None]:
     """List questions, the newest first, each with the name of its task; the second value continues it."""
-    before = "~" if cursor is None else cursor
-    if not (before == "~" or before.startswith("que_")):
-        raise Invalid(f'"{before}" is not what a list gave as `next`', field="--cursor", text=before, at=0)
-    of = None if task is None else ledger_task(session, task)
-
-    def read(before: str, count: int) -> list[Question]:
-        if only_open:
-            return session.questions.open(session.now, before=before, task=of, most=count)
-        return session.questions.listed(before=before, task=of, most=count)
-
-    def fits(one: Question) -> bool:
-        return questions.seen(one, session.now).state == state
-
-    found = within(
+    return awaiting.listed(
         session,
-        read,
-        lambda one: (one.id, one.task),
+        session.questions,
+        prefix="que_",
+        seen=questions.seen,
+        shape=shapes.question,
+        task=task,
+        only_open=only_open,
+        cursor=cursor,
+        most=most,
         projects=projects,
-        before=before,
-        most=most + 1,
-        fits=None if state is None else fits,
+        state=state,
     )
-    page = found[:most]
-    named = session.tasks.by_ids({one.task for one in page})
-    items = [
-        shapes.question(questions.seen(one, session.now)) | {"task_name": name_of(named.get(one.task), one.task)}
-        for one in page
-    ]
-    return items, page[-1].id if len(found) > most else None
 
 
 def answer(
